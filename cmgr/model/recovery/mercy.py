@@ -50,6 +50,8 @@ def mercy_at(node: Node, ring: Ring) -> datetime | None:
         return None  # Without a fault nobody would be stopped again: chips that have not come up wait for their own.
     if any(hold.is_to_end and not hold.attempt.error for hold in holds):
         return None
+    if ring.resets and (ring.read is None or ring.read < ring.resets[-1]):
+        return None  # Of no chip it is known whether it has come up from a reset that failed, and with its shares.
     since = [hold.down for hold in holds if hold.down is not None]
     if ring.failures and ring.not_before is not None:
         reset = node.policy.reset

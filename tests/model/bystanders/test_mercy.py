@@ -261,6 +261,17 @@ def test_the_time_begins_anew_with_a_reset_that_did_not_cure() -> None:
     assert (cmgr.phase(), names(cmgr.log), runs(cmgr)) == (Phase.HEALTHY, ["llm", "mate"], [True, True])
 
 
+def test_nobody_is_given_back_to_a_chip_of_which_nothing_is_known_since_a_reset_that_failed() -> None:
+    cmgr = Cmgr(LLM, MATE, policy=replace(RING, reset=replace(RING.reset, backoff=seconds(3600))))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.answer(ResetRing, error="timed out")
+    cmgr.wait(2 * MERCY, run=False)
+    assert (cmgr.phase(), runs(cmgr), cmgr.sent(StartContainer)) == (Phase.WAITING, [False, False], [])
+    cmgr.wait(MERCY)
+    assert (cmgr.phase(), runs(cmgr)) == (Phase.HEALTHY, [True, True])
+
+
 def test_whom_somebody_new_keeps_from_the_reset_each_time_is_stopped_ever_more_seldom() -> None:
     cmgr = beset()
     end = cmgr.now + seconds(6 * 3600)
