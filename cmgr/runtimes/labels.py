@@ -186,10 +186,11 @@ def wishes(
 
 def _strangers(labels: Mapping[str, str], given: Mapping[str, str], *, told: bool) -> list[str]:
     """Return the warnings of the labels that do not count, or of which nobody has told whose they are."""
-    why = "the image brought it, and only --label counts" if told else "whether the image brought it cannot be told"
     refused = sorted((labels.keys() - given.keys()) & _taken().keys())
-    warnings = [f"label {label} is not obeyed: {why}" for label in refused]
-    if not told and (unsure := sorted(beyond(given) & _taken().keys())):
+    if told:
+        return [f"label {label} is not obeyed: the image brought it, and only --label counts" for label in refused]
+    warnings = [f"label {label} is not obeyed: whether the image brought it cannot be told" for label in refused]
+    if unsure := sorted(beyond(given) & _taken().keys()):
         warnings.append(f"whether the image brought {', '.join(unsure)} cannot be told: it counts as given by --label")
     return warnings
 
