@@ -50,13 +50,18 @@ def mercy_at(node: Node, ring: Ring) -> datetime | None:
         return None  # Without a fault nobody would be stopped again: chips that have not come up wait for their own.
     if any(hold.is_to_end and not hold.attempt.error for hold in holds):
         return None
-    if ring.resets and (ring.read is None or ring.read < ring.resets[-1]):
-        return None  # Of no chip it is known whether it has come up from a reset that failed, and with its shares.
+    if not _is_known_since_its_reset(ring):
+        return None
     since = [hold.down for hold in holds if hold.down is not None]
     if ring.failures and ring.not_before is not None:
         reset = node.policy.reset
         since.append(ring.not_before - backed_off(reset.backoff, reset.backoff_max, ring.failures))
     return max(since) + node.policy.limits.mercy if since else None
+
+
+def _is_known_since_its_reset(ring: Ring) -> bool:
+    """Return whether it was read since its last reset: whether its chips have come up from that, with their shares."""
+    return not ring.resets or (ring.read is not None and ring.read >= ring.resets[-1])
 
 
 def have_mercy(turn: Turn, ring: Ring) -> None:
