@@ -242,7 +242,14 @@ class Containers:
 
     def _remove(self, id_: str) -> None:
         with closing(self.dockerd.client()) as client, suppress(NotFound):
-            client.remove_container(id_, force=True)
+            try:
+                client.remove_container(id_, force=True)
+            except APIError as error:
+                if "device or resource busy" not in str(error):
+                    raise
+                # Docker 20.10 that is ended in the midst of a start can leave a root that it cannot remove: it is dead.
+                with suppress(APIError):
+                    client.rename(id_, f"left-{id_[:12]}")
 
 
 def _check(command: str) -> dict[str, Any]:
