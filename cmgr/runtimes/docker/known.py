@@ -20,6 +20,7 @@ class Known(Memory[str, Described]):
     def __init__(self) -> None:
         super().__init__()
         self._tickets: dict[str, Ticket] = {}
+        self._read: dict[str, float] = {}
         self._others: set[str] = set()
         self._updates: dict[str, int] = {}
 
@@ -43,7 +44,12 @@ class Known(Memory[str, Described]):
                 self._others.add(id_)
                 self._touched.pop(id_, None)
             elif self._holds(id_, ticket):
-                self._last[id_], self._tickets[id_] = found, ticket
+                self._last[id_], self._tickets[id_], self._read[id_] = found, ticket, time.monotonic()
+
+    def last_before(self, id_: str, moment: float) -> Described | None:
+        """Return the last description, if it had been read by then (monotonic): a later one may have what came next."""
+        with self._lock:
+            return self._last.get(id_) if self._read.get(id_, moment) < moment else None
 
     def is_other(self, id_: str) -> bool:
         """Return whether the container is known not to be cmgr's."""
@@ -70,4 +76,5 @@ class Known(Memory[str, Described]):
     def _forget(self, key: str) -> Described | None:
         self._others.discard(key)
         self._tickets.pop(key, None)
+        self._read.pop(key, None)
         return super()._forget(key)

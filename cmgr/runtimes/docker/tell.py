@@ -137,6 +137,7 @@ class Teller(Comings):
     def _see(self, event: Event) -> None:
         before = self._known.last(event.id)
         theirs = event.action == "update" and not self._known.was_ours(event.id)
+        before_it = self._known.last_before(event.id, _moment(event))
         try:
             found = self._look(event.id)
         except ContainerGone:
@@ -148,7 +149,7 @@ class Teller(Comings):
         except ContainerError:
             return  # It has been touched: the next list looks at it again.
         if found.concerns and not _early(event, before, found):
-            off = theirs and _is_switched_off(before, found)
+            off = theirs and _is_switched_off(before_it, found)
             self._tell(ContainerSeen(replace(found.container, switched_off=off)))
 
 
