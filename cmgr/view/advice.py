@@ -317,7 +317,7 @@ def is_doubted(node: Node, runtime: str) -> bool:
     return origin is not None and origin.doubted is not None
 
 
-def left_out_hint(node: Node, name: str) -> Hint:
+def unmanaged_hint(node: Node, name: str) -> Hint:
     """Return what to do about a runtime that is not in the list, and of which something is remembered."""
     named = ", ".join(f'"{each}"' for each in (*node.runtimes, name))
     return hint(f"runtimes = [{named}], and systemctl restart cmgr; if it is gone for good: ", forgetting(name))

@@ -30,7 +30,7 @@ from cmgr.model.values.faults import FaultClass, FaultCode
 from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
-from cmgr.model.values.node import Node, left_out
+from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.services.containers import full_name
 from cmgr.model.values.services.healing import HANGS
@@ -41,7 +41,6 @@ from cmgr.view.advice import (
     clearing,
     is_doubted,
     isolation_hint,
-    left_out_hint,
     meant,
     reboot_hint,
     resume_hint,
@@ -49,6 +48,7 @@ from cmgr.view.advice import (
     rows,
     runtime_hint,
     titled,
+    unmanaged_hint,
 )
 from cmgr.view.containers import SPARED, UNCLEAR_USER, down, started_again, stop_the_owner
 from cmgr.view.groups import troubles as of_groups
@@ -470,7 +470,7 @@ def _runtimes(node: Node) -> Iterator[Trouble]:
             text = f"{name} lists nobody of those that ran" if is_doubted(node, name) else f"cannot reach {name}"
             what = runtime_hint(node, name)
             yield Trouble(TroubleKind.RUNTIME, name, text, state.why_down, str(what), orders=what.orders)
-    for name, wanted in left_out(node).items():
+    for name, wanted in unmanaged(node).items():
         why = f"it is not in runtimes, and ought to run there: {', '.join(one_line(c.name) for c in wanted)}"
-        what = left_out_hint(node, name)
+        what = unmanaged_hint(node, name)
         yield Trouble(TroubleKind.RUNTIME, name, f"nobody looks after {name}", why, str(what), orders=what.orders)

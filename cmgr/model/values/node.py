@@ -3,7 +3,7 @@
 Mappings in it are never changed, only replaced.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.handling.rules import Tally
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.life import ThisLife
+from cmgr.model.values.lookup import grouped
 from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.rings import Ring
@@ -177,16 +178,13 @@ def is_unsure(node: Node, hold: Hold) -> bool:
 def known_runtimes(node: Node) -> frozenset[str]:
     """Return the runtimes of which something is remembered: their containers may run although nobody answers."""
     known = {key.runtime for key in (*node.containers, *node.holds, *node.healings)}
-    return frozenset(known | left_out(node).keys())
+    return frozenset(known | unmanaged(node).keys())
 
 
-def left_out(node: Node) -> Mapping[str, list[Container]]:
+def unmanaged(node: Node) -> Mapping[str, Sequence[Container]]:
     """Return the runtimes that are not in the list and not called gone, each with those of theirs that ought to run."""
-    found: dict[str, list[Container]] = {}
-    for key, container in sorted(node.kept_containers.items()):
-        if key.runtime not in node.gone:
-            found.setdefault(key.runtime, []).append(container)
-    return found
+    kept = sorted(node.kept_containers.items())
+    return grouped((key.runtime, container) for key, container in kept if key.runtime not in node.gone)
 
 
 def units_known(node: Node) -> frozenset[str]:

@@ -6,7 +6,7 @@ from itertools import chain
 from cmgr.model.scope import chip_words, grave_faults, pre_isolating, unclear_users
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Packing
-from cmgr.model.values.node import Node, left_out
+from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import NO_RESTART, Container
 
@@ -28,7 +28,7 @@ def free_chips(node: Node, mover: str | None = None, also: frozenset[ChipId] = f
         taken |= slot.wish if slot.name == mover else slot.chips | slot.wish
     for container in node.containers.values():
         taken |= container.chips if how_given(node, container) else frozenset()
-    for container in chain.from_iterable(left_out(node).values()):
+    for container in chain.from_iterable(unmanaged(node).values()):
         taken |= container.chips  # It may run: nobody looks.
     for hold in node.holds.values():
         taken |= hold.chips | hold.wish if hold.keeps_chips else frozenset()
