@@ -1,8 +1,7 @@
 """containerd, through its socket. It and the modules beside it are the only ones that know gRPC."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from cmgr.runtimes.containerd.stop import Stopper
 from cmgr.runtimes.containerd.tell import Teller
 from cmgr.runtimes.containerd.wire import Limits, Wire
 from cmgr.runtimes.images import Decided
-from cmgr.runtimes.living import lives
+from cmgr.runtimes.living import unlisted
 
 DOCKERS_OWN = "moby"
 
@@ -61,19 +60,17 @@ class ContainerdRuntime:
         for namespace in self._looks.namespaces(self._limits.list):
             if namespace not in self._skipped:
                 found += self._looks.inside(namespace, until - time.monotonic())
-        unlisted = self._unlisted({seen.definition.key for seen in found})
-        known.keep({seen.definition.key for seen in found} | {container.key for container in unlisted}, ticket)
-        return (*(seen.container() for seen in found if seen.definition.concerns), *unlisted)
+        listed = {seen.definition.key for seen in found}
+        alive = [*self._unlisted(listed)]
+        known.keep(listed | {container.key for container in alive}, ticket)
+        return (*(seen.container() for seen in found if seen.definition.concerns), *alive)
 
-    def _unlisted(self, listed: Collection[ContainerKey]) -> Sequence[Container]:
-        """Return those that are listed no more, and whose first process lives: they are on their chips."""
+    def _unlisted(self, listed: Set[ContainerKey]) -> Iterator[Container]:
         known = self._looks.known
-        seen = [found for key in known.ids() - {*listed} if (found := known.last(key)) is not None]
-        return [
-            replace(s.container(), unlisted=True, unread=f"containerd does not list it, and its process {pid} lives")
-            for s in seen
-            if s.definition.concerns and s.task is not None and lives(pid := s.task.pid, s.definition.key.id)
-        ]
+        seen = [found for key in known.ids() - listed if (found := known.last(key)) is not None]
+        return unlisted(
+            NAME, ((s.container(), s.task.pid) for s in seen if s.definition.concerns and s.task is not None)
+        )
 
     def origin(self) -> Origin:
         try:

@@ -31,7 +31,7 @@ from cmgr.runtimes.docker.wire import Clients, Limits
 from cmgr.runtimes.documents import Json, ended, mapping, text
 from cmgr.runtimes.images import Decided, Images
 from cmgr.runtimes.labels import LONGEST_GRACE
-from cmgr.runtimes.living import lives
+from cmgr.runtimes.living import unlisted
 
 _LATE = 1.0
 """Seconds by which Docker's word of a stop that worked may come after the answer to another one."""
@@ -66,10 +66,9 @@ class DockerRuntime:
         ticket = self._known.ticket()
         with self._clients.use("list containers", self._limits.list) as client:
             rows = {str(row["Id"]): {**row, "State": str(row["State"])} for row in client.api.containers(all=True)}
-        unlisted = self._unlisted(rows)
-        self._deaths.keep(self._known.keep({*rows, *(container.key.id for container in unlisted)}, ticket))
+        found, patience = [*self._unlisted(rows)], self._limits.look
+        self._deaths.keep(self._known.keep({*rows, *(container.key.id for container in found)}, ticket))
         self._locked.intersection_update(rows)
-        found, patience = [*unlisted], self._limits.look
         for row in rows.values():
             described = self._listed(row, min(patience, until - time.monotonic()))
             if described is not None and described.concerns:
@@ -78,14 +77,9 @@ class DockerRuntime:
                 patience = min(patience, self._limits.locked)  # Of many that hang none may use up the others' time.
         return tuple(found)
 
-    def _unlisted(self, rows: Collection[str]) -> Sequence[Container]:
-        """Return those that are listed no more, and whose first process lives: they are on their chips."""
+    def _unlisted(self, rows: Collection[str]) -> Iterator[Container]:
         known = [seen for id_ in self._known.ids() - {*rows} if (seen := self._known.last(id_)) is not None]
-        found = [seen for seen in known if seen.concerns and lives(seen.pid, seen.container.key.id)]
-        return [
-            replace(seen.container, unlisted=True, unread=f"Docker does not list it, and its process {seen.pid} lives")
-            for seen in found
-        ]
+        return unlisted("Docker", ((seen.container, seen.pid) for seen in known if seen.concerns))
 
     def _listed(self, row: Json, seconds: float) -> Described | None:
         id_, state = text(row, "Id"), text(row, "State")
@@ -106,11 +100,9 @@ class DockerRuntime:
             # Docker's lock of one container may be held for ever by what hangs on its chip, while its list is made
             # without locks. No other container's recovery waits for it.
             last = self._known.last(id_)
-            return (
-                last
-                if last is not None and last.state == state
-                else unreadable(row, exc.message, self._images.decided(key(id_)))
-            )
+            if last is not None and last.state == state:
+                return last
+            return unreadable(row, exc.message, self._images.decided(key(id_)))
 
     def origin(self) -> Origin:
         origin = self._origin
