@@ -1,6 +1,7 @@
 """A machine with many chips and containers of all kinds, and what it costs to ask something of it.
 
-A cost is a number of calls, as the interpreter tells of them: no clock is asked, and a slow machine changes nothing.
+A cost is a number of lines or calls, as the interpreter tells of them: no clock is asked, and a slow machine changes
+nothing.
 """
 
 import sys
