@@ -19,6 +19,16 @@ def _holds(holds: Mapping[ContainerKey, Hold]) -> Mapping[ChipId, Sequence[Hold]
     return grouped((chip, hold) for hold in holds.values() for chip in hold.chips)
 
 
+@kept
+def _by_id(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
+    return grouped((container.key.id, container) for container in containers.values())
+
+
+def with_id(node: Node, id_: str) -> Sequence[Container]:
+    """Return the containers with this id: of several runtimes there can be several."""
+    return _by_id(node.containers).get(id_, ())
+
+
 def users_on(node: Node, chips: Iterable[ChipId]) -> Iterable[Container]:
     """Return the containers in the books that use any of these chips, running or not, each once."""
     using = _users(node.containers)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cmgr.model.homes import replaced
-from cmgr.model.index import held_on, users_on
+from cmgr.model.index import held_on, users_on, with_id
 from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
@@ -16,14 +16,7 @@ from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node, rings_with
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
-from cmgr.model.values.services.containers import (
-    HEALTHY,
-    UNHEALTHY,
-    Container,
-    ContainerKey,
-    Exit,
-    is_same_life,
-)
+from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit, is_same_life
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.standing import ResetOrder
@@ -259,13 +252,7 @@ def users_listed(node: Node, chip: ChipId) -> list[tuple[Process, Container | No
     """Return the processes that the driver lists on the chip and that keep it from a reset, each with its container."""
     report = node.reports.get(chip)
     found = [p for p in report.processes if not p.yields] if report is not None else []
-    inside = _by_id(node.containers) if any(p.container for p in found) else {}
-    return [(process, inside.get(process.container)) for process in found]
-
-
-@kept
-def _by_id(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Container]:
-    return {container.key.id: container for container in containers.values()}
+    return [(process, next(reversed(with_id(node, process.container)), None)) for process in found]
 
 
 def is_spared(node: Node, container: Container) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cmgr.frozen import dataclass
 from cmgr.model.containers.moving.spares import free_chips
 from cmgr.model.faults.isolation import release_at
+from cmgr.model.index import with_id
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
@@ -245,7 +246,7 @@ def _process(process: Process) -> "shapes.Process":
 def _share(node: Node, share: Share, chip: Chip, processes: Iterable[Process]) -> "shapes.Share":
     inside = {process.container for process in processes if process.share == share.id and process.container}
     lost = not share.there and any(name in share.aliases for name in lost_names(chip))
-    users = {c.name for of_id in inside for c in _by_id(node.containers).get(of_id, ())}
+    users = {c.name for of_id in inside for c in with_id(node, of_id)}
     users |= {c.name for alias in share.aliases for c in _asking(node.containers).get(alias, ())}
     return {
         "id": one_line(share.id),
@@ -255,11 +256,6 @@ def _share(node: Node, share: Share, chip: Chip, processes: Iterable[Process]) -
         "why": one_line(share.why),
         "hint": one_line(share.by_hand) if lost else "",
     }
-
-
-@kept
-def _by_id(known: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
-    return grouped((container.key.id, container) for container in known.values())
 
 
 @kept
