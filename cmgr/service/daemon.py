@@ -161,8 +161,12 @@ class Service:
 
     def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
         try:
-            decided = lambda key: brought_by_image(self._loop.node, key)  # noqa: E731
-            return open_runtimes(self._config, known, lambda: units_known(self._loop.node), decided)
+            return open_runtimes(
+                self._config,
+                known,
+                lambda: units_known(self._loop.node),
+                lambda key: brought_by_image(self._loop.node, key),
+            )
         except RuntimeDown:
             if (why := refusal(self._driver)) is not None:
                 self._drives.no_chips(why)  # Whoever has neither is told of both.

@@ -262,11 +262,8 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     frozen = FROZEN if container.frozen else why_not_serving(container) if container.unsteady is not None else ""
     elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
     elsewhere.append(away(node, container))
-    by = (
-        f"{unit.name} is stopped and started in its place"
-        if (unit := unit_of(node, container)) and unit.running
-        else ""
-    )
+    unit = unit_of(node, container)
+    by = f"{unit.name} is stopped and started in its place" if unit is not None and unit.running else ""
     owned = OWNED.format(container.owner) if container.owner else ""
     told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, *elsewhere, by, owned]
     return joined(told), what or how

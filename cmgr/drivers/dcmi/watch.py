@@ -39,7 +39,6 @@ SELDOM = 600.0
 
 _ASSERTIONS = {abi.CLEARED: Assertion.CLEARED, abi.OCCURRED: Assertion.OCCURRED, abi.ONCE: Assertion.ONCE}
 
-
 _kept = threading.local()
 
 

@@ -12,13 +12,8 @@ from cmgr.model.containers.steadiness import found_again, paused_since, tell_end
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.endings import container_removed, end_hold
 from cmgr.model.holds.news import How
-from cmgr.model.holds.restarters import (
-    look_who_started,
-)
-from cmgr.model.holds.seen import (
-    agreed,
-    seen_held,
-)
+from cmgr.model.holds.restarters import look_who_started
+from cmgr.model.holds.seen import agreed, seen_held
 from cmgr.model.holds.tries import try_with_new_daemon, wait_no_longer
 from cmgr.model.numbers import misplaced, names_numbers
 from cmgr.model.turn import Turn
@@ -65,7 +60,7 @@ def _take_on(turn: Turn, runtime: str, *, covering: bool = False) -> None:
 def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
     """Wait no longer for a runtime, nor answer for what was held of it, before it answers again."""
     node, runtime = turn.node, fact.runtime
-    kept = parted(node, node.runtimes.keys() - {runtime})
+    apart = parted(node, node.runtimes.keys() - {runtime})
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {runtime} is gone for good, with its containers")
     for key in sorted(key for key in {*node.containers, *node.holds, *node.healings} if key.runtime == runtime):
         hold = turn.node.holds.get(key)
@@ -81,8 +76,8 @@ def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
         return
     left = {name: state for name, state in node.runtimes.items() if name != runtime}
     gone = {**node.gone, runtime: Gone(runtime, turn.at, fact.who)}
-    turn.node = replace(turn.node, runtimes=left, gone=gone, kept_containers=kept.kept_containers)
-    turn.node = replace(turn.node, kept_holds=kept.kept_holds)
+    kept_containers, kept_holds = apart.kept_containers, apart.kept_holds
+    turn.node = replace(turn.node, runtimes=left, gone=gone, kept_containers=kept_containers, kept_holds=kept_holds)
 
 
 def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:

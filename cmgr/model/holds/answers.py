@@ -7,9 +7,7 @@ from cmgr.model.holds.seen import started_in_stop
 from cmgr.model.holds.settling import let_settle
 from cmgr.model.holds.tries import failed_start, has_failed, retried, unsure_start
 from cmgr.model.homes import as_placed
-from cmgr.model.scope import (
-    in_round,
-)
+from cmgr.model.scope import in_round
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold, HoldState, entered

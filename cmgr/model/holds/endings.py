@@ -6,11 +6,7 @@ from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.units import unit_of
 from cmgr.model.values.holds import Hold, HoldState, entered
-from cmgr.model.values.services.containers import (
-    NO_RESTART,
-    ContainerKey,
-    full_name,
-)
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, full_name
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
 

@@ -7,15 +7,7 @@ from cmgr.model.holds.restarters import count_stop, restarted, wait_before_stop
 from cmgr.model.holds.tries import failed_start
 from cmgr.model.homes import have_met
 from cmgr.model.index import users_on
-from cmgr.model.scope import (
-    died_of_it,
-    handled_faults,
-    holds_on,
-    in_scope,
-    observing,
-    on_ring,
-    scope_of,
-)
+from cmgr.model.scope import died_of_it, handled_faults, holds_on, in_scope, observing, on_ring, scope_of
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import ChipId

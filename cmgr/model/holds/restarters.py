@@ -101,8 +101,8 @@ def look_who_started(turn: Turn, known: Container | None, container: Container) 
     for ring in turn.rings_of(container.chips):
         anew = name in ring.lost or bool(container.owner)
         # A container that a person has taken back and that is started once more; its own restart policy is no owner.
-        taken = container.key in ring.theirs and name in ring.restarts and container.restart_policy == NO_RESTART
-        if not ring.in_episode or not (anew or taken):
+        once_more = container.key in ring.theirs and name in ring.restarts and container.restart_policy == NO_RESTART
+        if not ring.in_episode or not (anew or once_more):
             continue
         ring = _count(turn, replace(ring, lost=ring.lost - {name}), container)
         fought = is_fought_for(ring, container)

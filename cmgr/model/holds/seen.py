@@ -5,12 +5,7 @@ from cmgr.model.holds.endings import hand_back
 from cmgr.model.holds.news import How, News, classify, is_by_policy
 from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.holds.policies import died_without_policy, policy_seen
-from cmgr.model.holds.restarters import (
-    count_start,
-    is_fought_for,
-    times_started_again,
-    wait_before_stop,
-)
+from cmgr.model.holds.restarters import count_start, is_fought_for, times_started_again, wait_before_stop
 from cmgr.model.holds.tries import put_off
 from cmgr.model.scope import halting, is_to_be_down, observing
 from cmgr.model.turn import Turn

@@ -26,6 +26,7 @@ _TOPIC = "/cmgr/pulse"
 
 _PULSE = "google.protobuf.Empty"
 """A type that whoever listens to everything knows: of any other `ctr events` and `ctr run` log a warning each time."""
+
 _FIRST_PULSES = 0.05
 """Seconds between pulses until the first comes back."""
 

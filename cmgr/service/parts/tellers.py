@@ -116,8 +116,7 @@ class Opened(Part):
 
     def find(self) -> None:
         """Open what has come since. On the thread of the jobs."""
-        decided = lambda key: brought_by_image(self._core.node(), key)  # noqa: E731
-        for runtime in appeared(self._core.config, self.all, decided):
+        for runtime in appeared(self._core.config, self.all, lambda key: brought_by_image(self._core.node(), key)):
             self._take_on(runtime)
 
     def take(self, fact: Fact) -> None:
