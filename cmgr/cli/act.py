@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, cast
@@ -133,7 +132,7 @@ def _looked(options: RunOptions) -> shapes.Check:
     return found
 
 
-def inject(options: InjectOptions) -> int:
+def inject(options: InjectOptions) -> None:
     """Pretend a fault of a chip, or of the machine, for drills.
 
     The service takes it for real and acts on it. On real chips only with allow_injection = true.
@@ -161,10 +160,9 @@ def inject(options: InjectOptions) -> int:
         where, name = {"chip": int(options.chip)}, f"chip {int(options.chip)}"
     order(source.socket_of(options), "inject", **where, code=code, assertion=str(assertion))
     out.lines([f"{name}: fault {code} {happened}"])
-    return 0
 
 
-def drill(options: DrillOptions) -> int:
+def drill(options: DrillOptions) -> None:
     """Have a chip's own driver raise a real fault.
 
     It breaks nothing, and ends with its reset, its time, or Ctrl-C. You are told before what cmgr will do about it.
@@ -176,9 +174,9 @@ def drill(options: DrillOptions) -> int:
     told = cast("shapes.Preview", order(path, "drill", **args, preview=True))
     out.told([*told["does"], *["nothing was done: --dry-run"] * options.dry_run])
     if options.dry_run:
-        return 0
+        return
     if not options.yes:
-        _confirm(options.chip)
+        out.confirm(f"cannot drill chip {options.chip}: nobody can be asked", "Go on?")
     try:
         raised = order(path, "drill", **args)
         out.told([f"chip {options.chip}: {raised['code']} is raised; Ctrl-C ends it"])
@@ -192,16 +190,6 @@ def drill(options: DrillOptions) -> int:
     out.told(
         [f"chip {options.chip}: the fault is over; cmgr status shows how it goes on, and cmgr history what was done"]
     )
-    return 0
-
-
-def _confirm(chip: int) -> None:
-    if not sys.stdin.isatty():
-        raise CmgrError(f"cannot drill chip {chip}: nobody can be asked", hint="--yes says yes")
-    import typer
-
-    if not typer.confirm("Go on?", err=True):
-        raise CmgrError("nothing was done")
 
 
 def give_back(options: GiveBackOptions) -> int:

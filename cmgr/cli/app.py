@@ -15,13 +15,9 @@ from cmgr.cli.text import out
 EPILOG = "Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong."
 
 
-def version(options: Output) -> int:
+def version(options: Output) -> None:
     """Show the version."""
-    if options.as_json:
-        out.as_json({"version": __version__})
-    else:
-        out.lines([f"cmgr {__version__}"])
-    return 0
+    out.result({"version": __version__}, [f"cmgr {__version__}"], options.as_json)
 
 
 def _version_told(wanted: bool) -> None:

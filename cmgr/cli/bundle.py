@@ -41,7 +41,7 @@ class BundleOptions(Common):
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False
 
 
-def bundle(options: BundleOptions) -> int:
+def bundle(options: BundleOptions) -> None:
     """Gather what somebody needs who is to help.
 
     Status, chips, faults, history, configuration, findings of check, versions, the bundles saved before the last
@@ -57,7 +57,6 @@ def bundle(options: BundleOptions) -> int:
         size = file.tell()
     out.lines([f"{options.out}: {len(made)} files, {max(1, size // 1000)} kB"])
     out.remark("what containers wrote into their logs is in it as it is: look through it before you give it away")
-    return 0
 
 
 @contextmanager

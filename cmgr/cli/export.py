@@ -32,7 +32,7 @@ class ExportOptions(Common):
     ] = Shown.JSON
 
 
-def export(options: ExportOptions) -> int:
+def export(options: ExportOptions) -> None:
     """Print what cluster tools publish of the chips.
 
     With export.dir the service keeps all of them as files.
@@ -40,4 +40,3 @@ def export(options: ExportOptions) -> int:
     described = "?described=true" if options.output is Shown.DESCRIBE else ""
     told = document(source.socket_of(options), f"export/{quote(options.name, safe='')}{described}").decode()
     out.lines(told.split("\n"))
-    return 0

@@ -46,7 +46,7 @@ class FleetOptions(Showing):
     what: Annotated[str, typer.Argument(metavar="[status]", help="What to show of it.")] = "status"
 
 
-def fleet(options: FleetOptions) -> int:
+def fleet(options: FleetOptions) -> None:
     """Show all appliances of the fleet, and its engine.
 
     It says what is wrong on each and what to type there. By the engine the appliances agree on the groups that span
@@ -55,14 +55,10 @@ def fleet(options: FleetOptions) -> int:
     if options.what != "status":
         raise typer.BadParameter(f"{options.what!r} is not status")
     told = cast("group_shapes.Fleet", get(source.socket_of(options), "fleet?nodes=true"))
-    if options.as_json:
-        out.as_json(told)
-    else:
-        out.lines(texts.fleet(told, page()))
-    return 0
+    out.result(told, texts.fleet(told, page()), options.as_json)
 
 
-def ranktable(options: RankOptions) -> int:
+def ranktable(options: RankOptions) -> None:
     """Print the rank table of a group.
 
     By it the chips of a collective find one another: their addresses as their drivers say them, in the order of the
@@ -70,10 +66,9 @@ def ranktable(options: RankOptions) -> int:
     """
     told = document(source.socket_of(options), f"groups/{quote(options.group, safe='')}/ranktable")
     out.as_json(json.loads(told))
-    return 0
 
 
-def group(options: GroupOptions) -> int:
+def group(options: GroupOptions) -> None:
     """Show groups, restart one, or let it wait for nobody.
 
     The containers of a group stop together and start together. A restart stops all and starts them when all can be
@@ -88,7 +83,8 @@ def group(options: GroupOptions) -> int:
             raise typer.BadParameter("--alone and --without go with resume")
         if options.alone and options.without:
             raise typer.BadParameter("--alone starts without all others: give it, or --without for some of them")
-        return _order(path, options, options.deed, options.name)
+        _order(path, options, options.deed, options.name)
+        return
     if options.name is not None:
         raise typer.BadParameter(f"{options.deed!r} is neither {' nor '.join(DEEDS)}")
     if options.alone or options.without:
@@ -96,29 +92,23 @@ def group(options: GroupOptions) -> int:
     if options.dry_run:
         raise typer.BadParameter("--dry-run goes with restart or resume")
     told = cast("group_shapes.Groups", get(path, f"groups/{options.deed}" if options.deed else "groups"))
-    if options.as_json:
-        out.as_json(told)
-    else:
-        out.lines(texts.group(told["groups"][0], page()) if options.deed else texts.groups(told, page()))
-    return 0
+    lines = texts.group(told["groups"][0], page()) if options.deed else texts.groups(told, page())
+    out.result(told, lines, options.as_json)
 
 
-def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:
+def _order(path: str, options: GroupOptions, deed: str, name: str) -> None:
     said: dict[str, object] = {"reason": options.reason}
     if deed == "resume":
         said = {"alone": options.alone, **({"without": options.without} if options.without else {})}
     answer = given(path, options.dry_run, f"group-{deed}", group=name, **said)
-    if answer is None:
-        return 0
     if deed == "restart":
         made = cast("group_shapes.GroupRestarted", answer)
         names = ", ".join(made["containers"])
         out.told([f"group {name}: round {made['round']} begins; stopped, and started together: {names}"])
-        return 0
+        return
     if options.without:
         out.told([f"group {name}: the others go on without {options.without}"])
-        return 0
+        return
     left = cast("group_shapes.GroupResumed", answer)["waiting"]
     more = [f"started as soon as they can be: {', '.join(left)}"] if left else []
     out.told([f"group {name}: what can be started is started", *more])
-    return 0

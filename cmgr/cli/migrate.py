@@ -58,7 +58,7 @@ class FaultFile:
     target: Path
 
 
-def migrate(options: MigrateOptions) -> int:
+def migrate(options: MigrateOptions) -> None:
     """Turn a container-manager installation into a configuration.
 
     Reads the unit file of MindCluster's container-manager and its fault table, maps every flag, and says what
@@ -80,13 +80,12 @@ def migrate(options: MigrateOptions) -> int:
     if options.output is None:
         first = [install_command(str(faults.source), str(faults.target))] if faults else []
         out.lines(file_text(migration, names, first).splitlines())
-        return 0
+        return
     written = {target: file_text(migration, names)}
     if faults and not _same(faults.source, faults.target):
         written[faults.target] = faults.text
     _write(written, options.force)
     _report(migration, written, target)
-    return 0
 
 
 def _migration(options: MigrateOptions, mistakes: list[str]) -> "Migration":

@@ -118,10 +118,11 @@ class ExplainOptions(Showing):
     ] = None
 
 
-def command(work: Callable[[T], int], options: type[T], names: Mapping[str, object]) -> Callable[..., None]:
+def command(work: Callable[[T], int | None], options: type[T], names: Mapping[str, object]) -> Callable[..., None]:
     """Return the function that typer reads a command from: one option for each field, `work`'s text as help.
 
-    `work` returns the exit code. `names`: those that stand in annotations and are not known to their module.
+    `work` returns the exit code, or nothing when all is well. `names`: those that stand in annotations and are not
+    known to their module.
     """
     import typer
 

@@ -1,6 +1,5 @@
 """The commands by which a person orders something of chips, containers, and the service."""
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -8,16 +7,24 @@ import typer
 
 from cmgr.cli import complete, source
 from cmgr.cli.options import Common
-from cmgr.cli.text import out, reading, render
+from cmgr.cli.text import out, reading
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.service.door.client import order, status
-from cmgr.words import counted
+from cmgr.words import counted, runs
 
 if TYPE_CHECKING:
     from cmgr.view import shapes, slot_shapes
+
+
+_Container = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="CONTAINER", help="Its name, NAMESPACE/NAME, or id.", autocompletion=complete.held_containers
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,17 +32,17 @@ class Ordering(Common):
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")] = False
 
 
-def _given(options: Ordering, do: str, **args: object) -> dict[str, object] | None:
+def _given(options: Ordering, do: str, **args: object) -> dict[str, object]:
     return given(source.socket_of(options), options.dry_run, do, **args)
 
 
-def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object] | None:
-    """Give the order and return the answer; None: it was only asked what would happen, and that is told."""
+def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object]:
+    """Give the order and return the answer; where it is only asked what would happen, tell that and end."""
     if not dry_run:
         return order(path, do, **args)
     told = cast("shapes.Preview", order(path, do, **args, preview=True))
     out.told([*told["does"], "nothing was done: --dry-run"])
-    return None
+    raise typer.Exit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +80,7 @@ class CancelOptions(Ordering):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetOptions(Ordering):
-    container: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="CONTAINER", help="Its name, NAMESPACE/NAME, or id.", autocompletion=complete.held_containers
-        ),
-    ] = None
+    container: _Container = None
     runtime: Annotated[
         str | None,
         typer.Option("--runtime", metavar="NAME", help="A runtime that is gone for good, with its containers."),
@@ -90,12 +92,7 @@ class ForgetOptions(Ordering):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeOptions(Ordering):
-    container: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="CONTAINER", help="Its name, NAMESPACE/NAME, or id.", autocompletion=complete.held_containers
-        ),
-    ] = None
+    container: _Container = None
     all_: Annotated[
         bool, typer.Option("--all", help="Every container that was given up, and every ring that is kept back.")
     ] = False
@@ -128,80 +125,60 @@ class ReloadOptions(Common):
     pass
 
 
-def release(options: ReleaseOptions) -> int:
+def release(options: ReleaseOptions) -> None:
     """End a chip's isolation.
 
     Faults that the chip still reports count again from now on.
     """
     answer = _given(options, "release", chip=options.chip)
-    if answer is None:
-        return 0
     told = cast("shapes.Released", answer)
     if told["isolated"]:
         raise CmgrError(f"cannot release chip {options.chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
     out.told([f"chip {options.chip}: released"])
-    return 0
 
 
-def isolate(options: IsolateOptions) -> int:
+def isolate(options: IsolateOptions) -> None:
     """Take a chip out of use, until cmgr release.
 
     It is not reset for its faults, and cmgr starts nothing on it. Its containers go on, unless isolation.on_isolate
     is stop.
     """
     answer = _given(options, "isolate", chip=options.chip, reason=options.reason)
-    if answer is None:
-        return 0
     lines = [f"chip {options.chip}: isolated; cmgr release {options.chip} ends it"]
     users = cast("shapes.Isolated", answer)["containers"]
     out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
-    return 0
 
 
-def reset(options: ResetOptions) -> int:
+def reset(options: ResetOptions) -> None:
     """Reset the ring of a chip.
 
     All its chips together, under the rules of every reset: nobody must use them, and it counts in the budget.
     """
     if options.stop and not options.yes and not options.dry_run:
-        _confirm(reading.users_of_ring(status(source.socket_of(options)), options.chip), options.chip)
+        stopped = ", ".join(reading.users_of_ring(status(source.socket_of(options)), options.chip))
+        refusal = f"cannot reset chip {options.chip}: this stops {stopped}, and nobody can be asked"
+        if stopped:
+            out.confirm(refusal, f"This stops {stopped}. Go on?")
     answer = _given(options, "reset", chip=options.chip, stop=options.stop)
-    if answer is None:
-        return 0
     told = cast("shapes.ResetOrdered", answer)
     chips, users = listed(map(ChipId, told["chips"])), told["containers"]
     lines = [f"chip {options.chip}: the reset of ring {told['ring']} ({chips}) is ordered"]
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
     out.told([*lines, "cmgr status shows how it goes"])
-    return 0
 
 
-def cancel(options: CancelOptions) -> int:
+def cancel(options: CancelOptions) -> None:
     """Take back an ordered reset that waits.
 
     Containers that were stopped for it are started again. A reset that has begun cannot be taken back.
     """
     answer = _given(options, "cancel", chip=options.chip)
-    if answer is None:
-        return 0
     users = cast("shapes.ResetOrdered", answer)["containers"]
     lines = [f"chip {options.chip}: the reset is taken back"]
     out.told([*lines, f"started again where its chips are well: {', '.join(users)}"] if users else lines)
-    return 0
 
 
-def _confirm(users: list[str], chip: int) -> None:
-    if not users:
-        return
-    if not sys.stdin.isatty():
-        raise CmgrError(
-            f"cannot reset chip {chip}: this stops {', '.join(users)}, and nobody can be asked", hint="--yes says yes"
-        )
-    if not typer.confirm(f"This stops {', '.join(users)}. Go on?", err=True):
-        raise CmgrError("nothing was done")
-
-
-def resume(options: ResumeOptions) -> int:
+def resume(options: ResumeOptions) -> None:
     """Start a container again that has failed or was given up.
 
     With --all every one of them, and the rings begin that the limits keep back. The same safety rules hold as for
@@ -210,24 +187,21 @@ def resume(options: ResumeOptions) -> int:
     if options.all_ is (options.container is not None):
         raise typer.BadParameter("give a CONTAINER or --all")
     answer = _given(options, "resume", **({"all": True} if options.all_ else {"container": options.container}))
-    if answer is None:
-        return 0
     if options.all_:
-        return _resume_all(cast("shapes.AllResumed", answer))
-    told = cast("shapes.Resumed", answer)
-    out.told([f"{told['container']}: will be started as soon as its chips allow"])
-    return 0
+        _resume_all(cast("shapes.AllResumed", answer))
+    else:
+        told = cast("shapes.Resumed", answer)
+        out.told([f"{told['container']}: will be started as soon as its chips allow"])
 
 
-def _resume_all(told: "shapes.AllResumed") -> int:
-    kept, names = render.numbers(told["rings"]), told["containers"]
+def _resume_all(told: "shapes.AllResumed") -> None:
+    kept, names = runs(told["rings"]), told["containers"]
     lines = [f"kept back no longer: ring {kept}"] if kept else []
     lines += [f"{name}: will be started as soon as its chips allow" for name in names]
     out.lines(lines)
-    return 0
 
 
-def forget(options: ForgetOptions) -> int:
+def forget(options: ForgetOptions) -> None:
     """Give a held container back to you.
 
     cmgr puts its restart policy back, leaves it as it is, and does not start it any more. With --runtime nothing waits
@@ -239,28 +213,24 @@ def forget(options: ForgetOptions) -> int:
     if len(given) != 1:
         raise typer.BadParameter("give a CONTAINER, --runtime or --chip")
     answer = _given(options, "forget", **given)
-    if answer is None:
-        return 0
     if options.runtime is not None:
-        return _forget_runtime(cast("shapes.RuntimeForgotten", answer))
-    if options.chip is not None:
-        return _forget_chip(cast("slot_shapes.ChipForgotten", answer))
-    told = cast("shapes.Forgotten", answer)
-    out.told([f"{told['container']}: forgotten; {_left_as(told)}"])
-    return 0
+        _forget_runtime(cast("shapes.RuntimeForgotten", answer))
+    elif options.chip is not None:
+        _forget_chip(cast("slot_shapes.ChipForgotten", answer))
+    else:
+        told = cast("shapes.Forgotten", answer)
+        out.told([f"{told['container']}: forgotten; {_left_as(told)}"])
 
 
-def _forget_runtime(told: "shapes.RuntimeForgotten") -> int:
+def _forget_runtime(told: "shapes.RuntimeForgotten") -> None:
     names = told["containers"]
     lost = [f"down, and without their restart policies, until it answers again: {', '.join(names)}"] if names else []
     out.told([f"{told['runtime']}: forgotten; nothing waits for it any more", *lost])
-    return 0
 
 
-def _forget_chip(told: "slot_shapes.ChipForgotten") -> int:
+def _forget_chip(told: "slot_shapes.ChipForgotten") -> None:
     places = [f"slot {name} needs another chip: cmgr slot assign {name} CHIPS" for name in told["slots"]]
     out.told([f"{told['piece']}: forgotten", *places])
-    return 0
 
 
 def _left_as(told: "shapes.Forgotten") -> str:
@@ -269,7 +239,7 @@ def _left_as(told: "shapes.Forgotten") -> str:
     return "it runs" if told["running"] else "it is down, and stays so until somebody starts it"
 
 
-def maintenance(options: MaintenanceOptions) -> int:
+def maintenance(options: MaintenanceOptions) -> None:
     """Let cmgr record recoveries and act on none, or act again.
 
     It ends by itself after 4 h, or after what --for says. Containers held when it begins stay down until it ends. Then
@@ -280,20 +250,17 @@ def maintenance(options: MaintenanceOptions) -> int:
         raise typer.BadParameter("--for goes with on")
     seconds = None if options.length is None else source.length("--for", options.length).total_seconds()
     answer = _given(options, "maintenance", on=on, seconds=seconds)
-    if answer is None:
-        return 0
     told = cast("shapes.MaintenanceOrdered", answer)
     if not told["until"]:
         out.told(["maintenance is over: what is true now is acted on"])
-        return 0
+        return
     until = Face(source.now()).when(told["until"])
     held = told["held"]
     stay = [f"{counted(len(held), 'held container')} down until then: {', '.join(held)}"] if held else []
     out.told([f"maintenance until {until}: recoveries are recorded, and none is acted on", *stay])
-    return 0
 
 
-def acknowledge(options: AcknowledgeOptions) -> int:
+def acknowledge(options: AcknowledgeOptions) -> None:
     """Say that you have seen to a trouble.
 
     Most troubles end when they are over. One whose end nobody can see, such as a damaged database, is told until this.
@@ -301,13 +268,10 @@ def acknowledge(options: AcknowledgeOptions) -> int:
     if options.all_ is (options.trouble is not None):
         raise typer.BadParameter("give a TROUBLE or --all")
     answer = _given(options, "acknowledge", trouble=options.trouble, all=options.all_)
-    if answer is None:
-        return 0
     out.told([f"{name}: acknowledged" for name in cast("shapes.Acknowledged", answer)["troubles"]])
-    return 0
 
 
-def reload(options: ReloadOptions) -> int:
+def reload(options: ReloadOptions) -> None:
     """Have the configuration and fault tables read again.
 
     One with mistakes changes nothing: every mistake is told.
@@ -317,4 +281,3 @@ def reload(options: ReloadOptions) -> int:
     lines = [f"in force now: {', '.join(changed)}"] if changed else []
     lines += [f"in force only after systemctl restart cmgr: {', '.join(later)}"] if later else []
     out.told(lines or ["configuration and fault tables were read again: no setting has changed"])
-    return 0

@@ -1,7 +1,6 @@
 """The commands that show what was decided: history, and events as they come."""
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ from cmgr.cli import show, source
 from cmgr.cli.options import Common, Showing
 from cmgr.cli.text import out, timeline
 from cmgr.frozen import dataclass
+from cmgr.service.door import records
 from cmgr.service.door.client import follow
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class EventsOptions(Showing):
     pass
 
 
-def history(options: HistoryOptions) -> int:
+def history(options: HistoryOptions) -> None:
     """Show the episodes, or the timeline of one.
 
     The timeline has every decision with its reason and its time. Works without the service.
@@ -45,53 +45,31 @@ def history(options: HistoryOptions) -> int:
     if options.all and options.episode is not None:
         raise typer.BadParameter("--all and EPISODE exclude each other")
     if options.episode is not None:
-        whole = _episode(options, options.episode)
-        _emit(options, whole, timeline.episode(whole, show.page()))
-        return 0
+        with source.opened(options) as database:
+            whole = records.episode(database, options.episode, source.now())
+        out.result(whole, timeline.episode(whole, show.page()), options.as_json)
+        return
     limit = options.limit or LIMIT
     if options.all:
-        lines = _lines(options, limit)
+        with source.opened(options) as database:
+            lines = records.lines(database, limit)
         shown = len(lines["notes"])
-        _emit(options, lines, timeline.all_notes(lines, show.page()))
+        out.result(lines, timeline.all_notes(lines, show.page()), options.as_json)
     else:
         found = episodes(options, limit)
         shown = len(found["episodes"])
-        _emit(options, found, timeline.episodes(found, show.page()))
+        out.result(found, timeline.episodes(found, show.page()), options.as_json)
     if options.limit is None and shown == LIMIT:
         out.remark(f"the newest {LIMIT}; --limit N shows more")
-    return 0
-
-
-def _emit(options: HistoryOptions, told: Mapping[str, object], lines: Sequence[str]) -> None:
-    if options.as_json:
-        out.as_json(told)
-    else:
-        out.lines(lines)
 
 
 def episodes(common: Common, limit: int) -> "shapes.Episodes":
     """Return the newest episodes, the newest first."""
-    from cmgr.service.door import records
-
     with source.opened(common) as database:
         return records.episodes(database, limit, source.now())
 
 
-def _lines(options: HistoryOptions, limit: int) -> "shapes.History":
-    from cmgr.service.door import records
-
-    with source.opened(options) as database:
-        return records.lines(database, limit)
-
-
-def _episode(options: HistoryOptions, number: int) -> "shapes.Timeline":
-    from cmgr.service.door import records
-
-    with source.opened(options) as database:
-        return records.episode(database, number, source.now())
-
-
-def events(options: EventsOptions) -> int:
+def events(options: EventsOptions) -> None:
     """Show what is decided as it happens, until Ctrl-C.
 
     One line for each line that cmgr history shows later.
@@ -100,7 +78,7 @@ def events(options: EventsOptions) -> int:
         for line in follow(source.socket_of(options), "events"):
             if line is None:
                 if out.nobody_reads():
-                    return 0
+                    return
             elif options.as_json:
                 out.lines([line.decode()])
             else:
@@ -109,4 +87,3 @@ def events(options: EventsOptions) -> int:
     except KeyboardInterrupt:
         # The usual way to end it: no failure.
         pass
-    return 0

@@ -6,9 +6,10 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import Common
-from cmgr.cli.text import out, render
+from cmgr.cli.text import out
 from cmgr.frozen import dataclass
-from cmgr.service.door.client import tell
+from cmgr.service.door.client import post
+from cmgr.words import runs
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -30,7 +31,7 @@ class ReportOptions(Common):
     )
 
 
-def report(options: ReportOptions) -> int:
+def report(options: ReportOptions) -> None:
     """Report a fault of chips, or that it is over.
 
     For programs that know more than the driver does. The configuration says which of them may report what.
@@ -39,7 +40,6 @@ def report(options: ReportOptions) -> int:
     args |= {"chips": options.chips} if options.chips is not None else {}
     if options.length is not None:
         args["seconds"] = source.length("--for", options.length).total_seconds()
-    told = cast("slot_shapes.ReportTaken", tell(source.socket_of(options), "reports", **args))
-    where = f"on chips {render.numbers(told['chips'])}, {told['handling']}" if told["chips"] else "over"
+    told = cast("slot_shapes.ReportTaken", post(source.socket_of(options), "reports", **args))
+    where = f"on chips {runs(told['chips'])}, {told['handling']}" if told["chips"] else "over"
     out.told([f"{told['source']}/{told['id']}: {told['code']} {where}"])
-    return 0

@@ -58,9 +58,11 @@ def chips(options: ChipsOptions) -> int:
     if options.policy or options.model or options.reserve:
         if options.count is None:
             raise misused("--policy, --model and --reserve go with --available --count N")
-        return _reserved(options, options.count)
+        _reserved(options, options.count)
+        return 0
     if options.available:
-        return _available(options)
+        _available(options)
+        return 0
     told = source.read(options, "chips")
     _emit(options, told, texts.chips(told.value, page()))
     return told.code
@@ -75,7 +77,7 @@ def faults(options: FaultsOptions) -> int:
     return told.code
 
 
-def explain(options: ExplainOptions) -> int:
+def explain(options: ExplainOptions) -> None:
     """Show what a fault code means.
 
     Its level, where that comes from, and what cmgr does about it. Works without the service.
@@ -95,7 +97,6 @@ def explain(options: ExplainOptions) -> int:
 
         told = source.Told(stored.explain(source.configuration(options), options.code), source.CONFIGURATION)
     _emit(options, told, texts.explanation(told.value, page(), chinese=_is_chinese(options.lang)))
-    return 0
 
 
 def _is_chinese(wished: str | None) -> bool:
@@ -110,13 +111,10 @@ def _emit(options: Showing | source.Asked, told: source.Told[source.Document], l
     """Write the answer as it was asked for, and who gave it where that is not who is usually asked."""
     if told.origin not in (source.SERVICE, source.HISTORY):
         out.remark(told.origin)
-    if options.as_json:
-        out.as_json(told.value)
-    else:
-        out.lines(lines)
+    out.result(told.value, lines, options.as_json)
 
 
-def _available(options: ChipsOptions) -> int:
+def _available(options: ChipsOptions) -> None:
     # Only the service knows which processes are on a chip, so the database is no substitute here.
     told = cast("shapes.Chips", get(source.socket_of(options), "chips"))
     free = {chip["id"]: chip["ring"] for chip in told["chips"] if chip["available"]}
@@ -130,22 +128,14 @@ def _available(options: ChipsOptions) -> int:
     chosen = _of_few_rings(free, wanted)
     by_id = {chip["id"]: chip["number"] for chip in told["chips"]}
     numbers = [by_id[chip] for chip in chosen]
-    if options.as_json:
-        out.as_json({"available": chosen, "numbers": numbers})
-    else:
-        out.lines([",".join(map(str, numbers))])
-    return 0
+    out.result({"available": chosen, "numbers": numbers}, [",".join(map(str, numbers))], options.as_json)
 
 
-def _reserved(options: ChipsOptions, count: int) -> int:
+def _reserved(options: ChipsOptions, count: int) -> None:
     seconds = None if options.reserve is None else source.length("--reserve", options.reserve).total_seconds()
     wish = {"count": count, "policy": options.policy, "model": options.model, "seconds": seconds}
     told = cast("slot_shapes.Reserved", order(source.socket_of(options), "reserve", **wish))
-    if options.as_json:
-        out.as_json(told)
-    else:
-        out.lines([",".join(map(str, told["numbers"]))])
-    return 0
+    out.result(told, [",".join(map(str, told["numbers"]))], options.as_json)
 
 
 def _of_few_rings(free: Mapping[int, int], count: int) -> list[int]:

@@ -8,10 +8,11 @@ import typer
 from cmgr.cli import source
 from cmgr.cli.options import Common, Showing
 from cmgr.cli.show import page
-from cmgr.cli.text import out, render, texts
+from cmgr.cli.text import out, texts
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import get, order
+from cmgr.words import runs
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -48,7 +49,7 @@ class CdiOptions(Common):
     pass
 
 
-def slot(options: SlotOptions) -> int:
+def slot(options: SlotOptions) -> None:
     """Show, make, assign and remove slots.
 
     A slot is a name for as many chips as a service needs. Its containers ask for that name, and cmgr says which chips
@@ -57,21 +58,19 @@ def slot(options: SlotOptions) -> int:
     """
     if options.deed is None:
         told = cast("slot_shapes.Slots", get(source.socket_of(options), "slots"))
-        if options.as_json:
-            out.as_json(told)
-        else:
-            out.lines(texts.slots(told, page()))
-        return 0
+        out.result(told, texts.slots(told, page()), options.as_json)
+        return
     if options.name is None:
         raise typer.BadParameter("give a NAME")
     if options.deed is SlotDeed.ADOPT:
-        return _adopt(options, options.name)
+        _adopt(options, options.name)
+        return
     path, name = source.socket_of(options), options.name
     chips = options.given or options.chips
     match options.deed:
         case SlotDeed.CREATE:
             made = cast("slot_shapes.SlotMade", order(path, "slot-create", slot=name, chips=chips, count=options.count))
-            out.told([f"slot {name}: chips {render.numbers(made['chips'])}; --device {made['device']}"])
+            out.told([f"slot {name}: chips {runs(made['chips'])}; --device {made['device']}"])
         case SlotDeed.ASSIGN:
             if chips is None:
                 raise typer.BadParameter("give CHIPS")
@@ -80,16 +79,15 @@ def slot(options: SlotOptions) -> int:
         case SlotDeed.REMOVE:
             order(path, "slot-remove", slot=name)
             out.told([f"slot {name}: removed"])
-    return 0
 
 
 def _assigned(told: "slot_shapes.SlotAssigned") -> list[str]:
     users = told["containers"]
     more = [f"stopped for that, and started again there: {', '.join(users)}"] if users else []
-    return [f"slot {told['slot']}: chips {render.numbers(told['chips'])}", *more]
+    return [f"slot {told['slot']}: chips {runs(told['chips'])}", *more]
 
 
-def _adopt(options: SlotOptions, name: str) -> int:
+def _adopt(options: SlotOptions, name: str) -> None:
     """Print how a container of Docker is made anew on a slot of its name. Nothing is done."""
     from cmgr.runtimes.docker.adopt import adoption, described
     from cmgr.runtimes.docker.cdi import cdi_of
@@ -106,10 +104,9 @@ def _adopt(options: SlotOptions, name: str) -> int:
     out.remark("look at the lines before you run them; they do not carry over:")
     for left in told.left:
         out.remark(f"  {left}")
-    return 0
 
 
-def cdi(options: CdiOptions) -> int:
+def cdi(options: CdiOptions) -> None:
     """Print the chips as a CDI specification.
 
     Containers ask for a chip by the name that it has there. An isolated chip is refused, with the reason. With
@@ -117,4 +114,3 @@ def cdi(options: CdiOptions) -> int:
     """
     told = cast("slot_shapes.Cdi", get(source.socket_of(options), "cdi"))
     out.as_json(told["specification"])
-    return 0

@@ -33,10 +33,8 @@ def check(options: CheckOptions) -> int:
         found = [Finding("configuration", OK, _read_from(options)), *findings(config)]
         found += [*directories(config), *rotation(config.log.file)]
     failed = any(f.state == ERROR for f in found)
-    if options.as_json:
-        out.as_json({"ok": not failed, "findings": [asdict(f) for f in found]})
-    else:
-        out.lines(lines(found, out.width()))
+    told = {"ok": not failed, "findings": [asdict(f) for f in found]}
+    out.result(told, lines(found, out.width()), options.as_json)
     return 1 if failed else 0
 
 

@@ -41,7 +41,7 @@ class DemoOptions(Configured):
     keep: Annotated[bool, typer.Option("--keep", help="Keep the database and the log, and say where.")] = False
 
 
-def demo(options: DemoOptions) -> int:
+def demo(options: DemoOptions) -> None:
     """Show a whole recovery on simulated chips.
 
     With real containers when a Docker daemon answers, else with pretended ones. Takes less than a minute, touches no
@@ -73,7 +73,6 @@ def demo(options: DemoOptions) -> int:
             watched.tell()
         stack.callback(_undisturbed)
         Story(service).tell()
-    return 0
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

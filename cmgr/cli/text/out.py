@@ -61,10 +61,28 @@ def as_json(value: Mapping[str, object]) -> None:
     _write(["".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)])
 
 
+def result(value: Mapping[str, object], text: Iterable[str], in_json: bool) -> None:
+    """Write a result in the form that was asked for: as JSON, or as these lines."""
+    if in_json:
+        as_json(value)
+    else:
+        lines(text)
+
+
 def flush() -> None:
     """Let what was written be read now, through a pipe too."""
     with _writing():
         sys.stdout.flush()
+
+
+def confirm(refusal: str, question: str) -> None:
+    """Ask that, and raise `CmgrError` on no, and with this refusal where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise CmgrError(refusal, hint="--yes says yes")
+    import typer
+
+    if not typer.confirm(question, err=True):
+        raise CmgrError("nothing was done")
 
 
 def remark(text: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from cmgr.words import runs, span
+from cmgr.words import span
 
 WIDTH = 80
 GAP = "  "
@@ -23,13 +23,13 @@ class Face(NamedTuple):
 
     def clock(self, at: str) -> str:
         """Return the local time, with the date when that is not today's. `at` is ISO text as the views give it."""
-        local = _moment(at).astimezone(self.zone)
+        local = datetime.fromisoformat(at).astimezone(self.zone)
         same_day = local.date() == self.now.astimezone(self.zone).date()
         return local.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
 
     def ago(self, at: str) -> str:
         """Return how far from now: `12 s ago`, `in 3 min`."""
-        away = self.now - _moment(at)
+        away = self.now - datetime.fromisoformat(at)
         if away < -timedelta(seconds=1):
             return f"in {_rough(-away + _ALMOST)}"  # A deadline of 2 h that was just set is in 2 h, not in 1 h 59 min.
         return f"{_rough(away)} ago" if away >= timedelta(seconds=1) else "now"
@@ -41,10 +41,6 @@ class Face(NamedTuple):
     def when(self, at: str | None) -> str:
         """Return both: `14:03:12, 12 s ago`; nothing for None."""
         return "" if at is None else f"{self.clock(at)}, {self.ago(at)}"
-
-
-def _moment(at: str) -> datetime:
-    return datetime.fromisoformat(at)
 
 
 def _rough(length: timedelta) -> str:
@@ -105,11 +101,6 @@ def paragraph(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     import textwrap
 
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
-
-
-def numbers(chips: Iterable[int]) -> str:
-    """Return chip ids without the word: `0-3,7`."""
-    return runs(chips)
 
 
 def aligned(pairs: Sequence[tuple[str, str]], width: int = WIDTH) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cmgr.cli.text import render
 from cmgr.cli.text.reading import beside, counts, health, labels, tells, to_type, troubles
 from cmgr.cli.text.render import Face
-from cmgr.words import counted
+from cmgr.words import counted, runs
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes, shapes, slot_shapes
@@ -113,7 +113,7 @@ def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
     for name, container in zip(labels(told), told["containers"], strict=True):
         warned = [f"warning: {w}" for w in container["warnings"]]
         why = "\n".join(filter(None, [page.face.local(container["reason"]), *warned]))
-        chips = render.numbers(container["chips"])
+        chips = runs(container["chips"])
         since = page.face.ago(container["since"]) if container["since"] else ""
         if brief and not why and container["status"] == "running":
             quiet += 1
@@ -148,7 +148,7 @@ def group(told: "group_shapes.Group", page: Page) -> list[str]:
         (
             each["name"],
             "running" if each["running"] else "held" if each["held"] else "down",
-            render.numbers(each["chips"]),
+            runs(each["chips"]),
             str(each["order"]),
             page.face.ago(each["since"]) if each["since"] else "",
             page.face.local(each["reason"]),
@@ -255,7 +255,7 @@ def slots(told: "slot_shapes.Slots", page: Page) -> list[str]:
     rows = [
         (
             slot["name"],
-            render.numbers(slot["chips"]),
+            runs(slot["chips"]),
             ", ".join(slot["containers"]) or "-",
             page.face.ago(slot["since"]),
             page.face.local(slot["reason"]),
@@ -342,7 +342,7 @@ def _causes(faults: "Sequence[shapes.ChipFault]") -> "list[list[shapes.ChipFault
 def _fault(alike: "list[shapes.ChipFault]", face: Face) -> tuple[str, ...]:
     first = min(alike, key=lambda fault: fault["since"])
     since, cleared = face.when(first["since"]), face.clock(first["cleared"]) if first["cleared"] else "active"
-    chips, count = render.numbers([fault["chip"] for fault in alike]), str(sum(fault["count"] for fault in alike))
+    chips, count = runs([fault["chip"] for fault in alike]), str(sum(fault["count"] for fault in alike))
     modules = {fault["module"] for fault in alike}
     return chips, first["code"], _word(first), count, since, cleared, modules.pop() if len(modules) == 1 else "-"
 
@@ -363,7 +363,8 @@ def explanation(told: "shapes.Explanation", page: Page, *, chinese: bool = False
     pairs += [("level", told["handling"] or "by severity"), ("from", told["origin"])]
     pairs += [("class", told["fault_class"])] if told["fault_class"] != "chip" else []
     lines = [*render.aligned(pairs, page.width), "cmgr", *_bullets(told["does"], page.width)]
-    for head, found in (("rules", _rules(told)), ("now", _counters(told, page.face))):
+    rules = [f"{row['kind']}: {row['text']}" for row in told["rules"]]
+    for head, found in (("rules", rules), ("now", [_counter(row, page.face) for row in told["chips"]])):
         lines += [head, *_bullets(found, page.width)] if found else []
     return lines
 
@@ -375,17 +376,8 @@ def _bullets(steps: Sequence[str], width: int) -> Iterator[str]:
         yield from (f"    {line}" for line in rest)
 
 
-def _rules(told: "shapes.Explanation") -> list[str]:
-    """Return a sentence for each rule that can raise the code."""
-    return [f"{row['kind']}: {row['text']}" for row in told["rules"]]
-
-
-def _counters(told: "shapes.Explanation", face: Face) -> list[str]:
-    """Return a sentence for each chip that has the fault or counts it."""
-    return [_counter(row, face) for row in told["chips"]]
-
-
 def _counter(row: "shapes.Counter", face: Face) -> str:
+    """Return a sentence about a chip that has the fault or counts it."""
     parts = [f"has it now, as {row['level']}"] if row["active"] else ["does not have it now"]
     if row["times"] is not None and not any(r["kind"] == "FaultFrequency" for r in row["raised"]):
         since = f" since {face.when(row['first'])}" if row["first"] else ""

@@ -69,11 +69,6 @@ def post(path: str | os.PathLike[str], what: str, **args: object) -> dict[str, o
     return _answer(path, _exchange(str(path), _request("POST", f"/v1/{what}", args), USUAL))
 
 
-def tell(path: str | os.PathLike[str], what: str, **args: object) -> dict[str, object]:
-    """Return what the service answers to POST /v1/WHAT. Blocks and raises as `get`."""
-    return _answer(path, _exchange(str(path), _request("POST", f"/v1/{what}", args), USUAL))
-
-
 def document(path: str | os.PathLike[str], what: str) -> bytes:
     """Return the answer to GET /v1/WHAT as it is. Raises as `get`."""
     received = _exchange(str(path), _request("GET", f"/v1/{what}"), USUAL)
