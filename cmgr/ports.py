@@ -13,29 +13,19 @@ from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Action, Note
 from cmgr.model.values.messages.documents import Document, Seen, Written
-from cmgr.model.values.messages.facts import (
-    ChipsListed,
-    ContainerRemoved,
-    ContainerSeen,
-    FaultReported,
-    MachineTold,
-    ReadNeeded,
-    Remarked,
-    RuntimeDown,
-    RuntimeUp,
-)
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.ranks import Device
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.origins import Origin
 
-DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked | MachineTold
+DriverFact = facts.FaultReported | facts.ReadNeeded | facts.ChipsListed | facts.Remarked | facts.MachineTold
 """Facts that a driver tells on its own."""
 
-RuntimeFact = RuntimeUp | RuntimeDown | ContainerSeen | ContainerRemoved
+RuntimeFact = facts.RuntimeUp | facts.RuntimeDown | facts.ContainerSeen | facts.ContainerRemoved
 """Facts that a runtime tells on its own."""
 
 FleetFact = FleetUp | FleetDown | GroupSeen
@@ -192,7 +182,7 @@ class Gauge(Protocol):
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         """Return what is known and measured of each chip by name, a unit at the name's end; nothing when it is silent.
 
-        `service.metrics.chips` says the forms of those names that become metrics.
+        `service/metrics/measured.json` has the forms of those names that become metrics.
         Any thread. Blocks up to 3 s, then leaves out the rest. Safe to repeat. Does not raise.
         """
 
