@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cmgr.config.template import reference, template
+from tests.config.template import reference, template
 
 _ROOT = Path(__file__).parents[2]
 

@@ -7,9 +7,9 @@ import pytest
 from cmgr.config.load import load
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config
-from cmgr.config.template import reference, template
 from tests.config import regenerate
 from tests.config.support import written
+from tests.config.template import reference, template
 
 
 def uncommented(text: str) -> str:
