@@ -1,12 +1,12 @@
 """The parts of a bundle: the machine as cmgr sees it, the story so far, what drivers and runtimes can tell."""
 
 import json
-import queue
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from cmgr import __version__
@@ -18,7 +18,7 @@ from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container
 from cmgr.ports import ChipDriver, Diagnosing, Runtime
 from cmgr.service.extras.redact import redacted
 from cmgr.store.history import NoteRow
@@ -62,11 +62,9 @@ def parts(sources: Sources, action: ResetRing, settings: Bundles) -> list[Part]:
         json_part("faults.json", view.faults(node)),
         json_part("driver.json", _driver(sources.driver, node, ring)),
     ]
-    jobs: list[Callable[[], Iterable[Part]]] = [
-        lambda: [_timeline(sources.database, ring.episode)],
-    ]
+    jobs: list[Callable[[], Iterable[Part]]] = [lambda: [_timeline(sources.database, ring.episode)]]
     jobs += [
-        _of_container(sources, container, settings.log_lines, number)
+        partial(_of_container, sources, container, settings.log_lines, number)
         for number, container in enumerate(on_ring(node, ring), 1)
     ]
     found, missing = _gathered(jobs, until)
@@ -127,62 +125,42 @@ def _report(report: ChipReport) -> Json:
     }
 
 
-def _of_container(sources: Sources, container: Container, lines: int, number: int) -> Callable[[], Iterable[Part]]:
+def _of_container(sources: Sources, container: Container, lines: int, number: int) -> Iterator[Part]:
     # The name is for people only, and comes from outside: the number makes it one of a kind.
     name = f"containers/{number:02}-{re.sub(r'[^A-Za-z0-9_.-]', '_', container.name)[:60]}"
-
-    def job() -> Iterable[Part]:
-        runtime = sources.runtimes[container.key.runtime]
-        if isinstance(runtime, Diagnosing):
-            yield from _told(runtime, container.key, lines, name)
-
-    return job
-
-
-def _told(runtime: Diagnosing, key: ContainerKey, lines: int, name: str) -> Iterator[Part]:
+    runtime = sources.runtimes[container.key.runtime]
+    if not isinstance(runtime, Diagnosing):
+        return
     try:
-        yield json_part(f"{name}.inspect.json", redacted(dict(runtime.document(key))))
+        yield json_part(f"{name}.inspect.json", redacted(dict(runtime.document(container.key))))
     except CmgrError as error:
         yield Part(f"{name}.inspect.txt", f"{chain(error)}\n")
     if lines:
         try:
-            yield Part(f"{name}.log", runtime.output(key, lines))
+            yield Part(f"{name}.log", runtime.output(container.key, lines))
         except CmgrError as error:
             yield Part(f"{name}.log", f"{chain(error)}\n")
 
 
 def _gathered(jobs: Sequence[Callable[[], Iterable[Part]]], until: float) -> tuple[list[Part], list[str]]:
-    """Do the jobs side by side, and return what has come in by then, in their order, and how much has not."""
-    waiting: queue.SimpleQueue[tuple[int, Callable[[], Iterable[Part]]]] = queue.SimpleQueue()
-    came: queue.SimpleQueue[tuple[int, list[Part], str]] = queue.SimpleQueue()
-    for numbered in enumerate(jobs):
-        waiting.put(numbered)
+    """Do the jobs side by side, and return what has come in by then, in their order, and what has not."""
+    pool = ThreadPoolExecutor(_THREADS, "bundle-part")
+    doing = [pool.submit(_done, job) for job in jobs]
+    done, late = wait(doing, max(0.0, until - time.monotonic()))
+    pool.shutdown(wait=False, cancel_futures=True)
+    found, missing = list[Part](), list[str]()
+    for each in (each for each in doing if each in done):
+        # A bug in one part must cost neither the others nor the reset.
+        if (error := each.exception()) is not None:
+            missing.append(f"a part met a bug: {type(error).__name__} {error}")
+        else:
+            found += each.result()
+    missing += [f"{len(late)} of {len(jobs)} parts were not there in time"] if late else []
+    return found, missing
 
-    def work() -> None:
-        while time.monotonic() < until:
-            try:
-                number, job = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                came.put((number, list(job()), ""))
-            except Exception as error:
-                # A bug in one part must cost neither the others nor the reset.
-                came.put((number, [], f"a part met a bug: {type(error).__name__} {error}"))
 
-    for _ in range(min(_THREADS, len(jobs))):
-        threading.Thread(target=work, name="bundle-part", daemon=True).start()
-    found: dict[int, list[Part]] = {}
-    missing: list[str] = []
-    for _ in jobs:
-        try:
-            number, made, why = came.get(timeout=max(0.0, until - time.monotonic()))
-        except queue.Empty:
-            missing.append(f"{len(jobs) - len(found)} of {len(jobs)} parts were not there in time")
-            break
-        found[number] = made
-        missing += [why] if why else []
-    return [part for number in sorted(found) for part in found[number]], missing
+def _done(job: Callable[[], Iterable[Part]]) -> list[Part]:
+    return list(job())
 
 
 def json_part(name: str, value: object) -> Part:
