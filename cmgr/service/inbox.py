@@ -19,17 +19,7 @@ from queue import Empty, SimpleQueue
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
-from cmgr.model.values.messages.facts import (
-    ContainerRemoved,
-    ContainerSeen,
-    Event,
-    Fact,
-    FaultReported,
-    MachineTold,
-    ReadNeeded,
-    Resync,
-    Tick,
-)
+from cmgr.model.values.messages import facts
 from cmgr.ports import Clock
 
 CHIP_LIMIT = 512
@@ -49,7 +39,7 @@ class Inbox:
         self._clock = clock
         self._chip_limit = chip_limit
         self._lock = threading.Lock()
-        self._queued: dict[Hashable, Event] = {}
+        self._queued: dict[Hashable, facts.Event] = {}
         self._per_chip: dict[ChipId, int] = {}
         self._told: dict[ChipId, deque[datetime]] = {}
         self._ripe: datetime | None = None
@@ -61,24 +51,24 @@ class Inbox:
         self.merged = 0
         self.dropped = 0
 
-    def put(self, fact: Fact) -> None:
+    def put(self, fact: facts.Fact) -> None:
         """Take the fact in. Never blocks for long, never raises."""
         with self._lock:
             at, first, waits = self._clock.now(), not self._queued, False
-            if isinstance(fact, FaultReported):
+            if isinstance(fact, facts.FaultReported):
                 waits = self._storms(fact.chip, at)
                 self._put_fault(fact, at)
             else:
                 key = self._key(fact)
                 self._queued.pop(key, None)
-                self._queued[key] = Event(at, fact)
+                self._queued[key] = facts.Event(at, fact)
             ring = first or (self._ripe is not None and not waits)
             if ring:
                 self._ripe = at + _STORM_PAUSE if waits else None
         if ring:
             self._bell.put(None)
 
-    def take_back(self, fact: Fact) -> bool:
+    def take_back(self, fact: facts.Fact) -> bool:
         """Forget this very fact. Return whether nobody has taken it out yet. Any thread."""
         with self._lock:
             keys = [key for key, event in self._queued.items() if event.fact is fact]
@@ -92,38 +82,38 @@ class Inbox:
         told.append(at)
         return storms
 
-    def _put_fault(self, fact: FaultReported, at: datetime) -> None:
+    def _put_fault(self, fact: facts.FaultReported, at: datetime) -> None:
         key = (fact.chip, fact.code, fact.module)
         queued = self._queued.get(key)
         if queued is not None:
             self.merged += 1
-            self._queued[key] = Event(queued.at, _merged(queued.fact, fact))
+            self._queued[key] = facts.Event(queued.at, _merged(queued.fact, fact))
         elif self._per_chip.get(fact.chip, 0) < self._chip_limit:
             self._per_chip[fact.chip] = self._per_chip.get(fact.chip, 0) + 1
-            self._queued[key] = Event(at, fact)
+            self._queued[key] = facts.Event(at, fact)
         else:
             self.dropped += 1
-            needed = ReadNeeded(fact.chip)
-            self._queued.setdefault(self._key(needed), Event(at, needed))
+            needed = facts.ReadNeeded(fact.chip)
+            self._queued.setdefault(self._key(needed), facts.Event(at, needed))
 
-    def _key(self, fact: Fact) -> Hashable:
+    def _key(self, fact: facts.Fact) -> Hashable:
         match fact:
-            case ContainerSeen() if fact.container.exit is not None:
+            case facts.ContainerSeen() if fact.container.exit is not None:
                 # It is not told once more by a container that is gone, or lives again: no later word takes its place.
                 return ("end", fact.container.key)
-            case ContainerSeen():
+            case facts.ContainerSeen():
                 return ("container", fact.container.key)
-            case ContainerRemoved():
+            case facts.ContainerRemoved():
                 return ("container", fact.key)
-            case MachineTold():
+            case facts.MachineTold():
                 return ("machine", fact.source)  # Each says all that its source finds.
-            case ReadNeeded() | Tick() | Resync():
+            case facts.ReadNeeded() | facts.Tick() | facts.Resync():
                 return fact
             case _:
                 self._serial += 1
                 return self._serial
 
-    def take(self, until: datetime | None) -> list[Event]:
+    def take(self, until: datetime | None) -> list[facts.Event]:
         """Return the next events in order, at most `BATCH`; none when `until` has passed or somebody called.
 
         Blocks until there is something. One thread only.
@@ -153,7 +143,7 @@ class Inbox:
         self._nudged = False
         return True
 
-    def _batch(self) -> list[Event]:
+    def _batch(self) -> list[facts.Event]:
         with self._lock:
             self._ripe = None
             if len(self._queued) <= BATCH:
@@ -173,7 +163,7 @@ class Inbox:
         ranked = []
         for place, (key, event) in enumerate(self._queued.items()):
             rank = 0
-            if isinstance(event.fact, FaultReported):
+            if isinstance(event.fact, facts.FaultReported):
                 rank = turn[event.fact.chip] = turn.get(event.fact.chip, 0) + 1
             ranked.append((rank, place, key))
         chosen = sorted(ranked, key=lambda r: r[:2])[:BATCH]
@@ -196,8 +186,8 @@ class Inbox:
         return len(self._queued)
 
 
-def _merged(queued: Fact, fact: FaultReported) -> FaultReported:
-    assert isinstance(queued, FaultReported)
+def _merged(queued: facts.Fact, fact: facts.FaultReported) -> facts.FaultReported:
+    assert isinstance(queued, facts.FaultReported)
     occurrence = 0 if queued.assertion is Assertion.CLEARED else 1
     told_again = queued.assertion is fact.assertion is Assertion.OCCURRED
     return replace(

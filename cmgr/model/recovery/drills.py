@@ -7,16 +7,7 @@ time of a drill is stored with what it begins: one that is cut short by a restar
 from collections.abc import Iterator
 
 from cmgr.frozen import replace
-from cmgr.model.scope import (
-    grave_faults,
-    handled_faults,
-    holds_on,
-    observing,
-    on_ring,
-    strategy_of,
-    unclear_users,
-    why_idle,
-)
+from cmgr.model import scope
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, tells_of_users
 from cmgr.model.values.chips import ChipId, RingId, listed
@@ -62,7 +53,7 @@ def _tell_of_those_cut_off(turn: Turn) -> None:
         if occasion.in_this_life:
             continue
         for ring in [turn.ring(id_) for id_ in occasion.rings if id_ in turn.node.rings]:
-            begun = ring.in_episode or ring.id in turn.node.reset_orders or handled_faults(turn.node, ring)
+            begun = ring.in_episode or ring.id in turn.node.reset_orders or scope.handled_faults(turn.node, ring)
             if ring.read is not None and not begun:
                 name = occasion.name.removeprefix(DRILLS)
                 turn.note(
@@ -92,8 +83,8 @@ def _unread(turn: Turn, chips: list[ChipId]) -> bool:
 def _against(turn: Turn, drill: Drill, chips: list[ChipId]) -> Iterator[str]:
     """Yield what speaks against it: it practises, and nothing may get worse by that."""
     node = turn.node
-    if observing(node):
-        yield why_idle(node)
+    if scope.observing(node):
+        yield scope.why_idle(node)
     if missing := [chip for chip in chips if chip not in node.chips]:
         yield f"{listed(missing)}: not there"
     if not chips:
@@ -119,9 +110,13 @@ def _trouble(turn: Turn, ring: Ring) -> Iterator[str]:
             yield f"chip {chip} is isolated"
         if chip in node.down or report is None or report.error or not report.booted or report.unwell:
             yield f"chip {chip} is not well"
-        yield from (f"chip {chip} has fault {fault.code}" for fault in grave_faults(node, chip))
-    yield from (f"container {hold.name} is held" for hold in holds_on(node, ring))
-    yield from (why for c in (*on_ring(node, ring), *unclear_users(node, ring.chips)) if (why := _unstoppable(node, c)))
+        yield from (f"chip {chip} has fault {fault.code}" for fault in scope.grave_faults(node, chip))
+    yield from (f"container {hold.name} is held" for hold in scope.holds_on(node, ring))
+    yield from (
+        why
+        for c in (*scope.on_ring(node, ring), *scope.unclear_users(node, ring.chips))
+        if (why := _unstoppable(node, c))
+    )
     policy = node.policy.reset
     if len(resets_within(ring, turn.at, policy.window)) + 1 >= policy.attempts:
         yield f"the last reset of ring {ring.id} is kept for a fault (reset.attempts)"
@@ -135,7 +130,7 @@ def _unstoppable(node: Node, container: Container) -> str:
     if container.running and container.owner:
         return f"{container.owner} starts its own in the place of container {container.name}"
     spared = container.unclear or not container.enabled or (container.auto_remove and container.strategy is None)
-    if container.running and (spared or strategy_of(node, container) is Strategy.NEVER):
+    if container.running and (spared or scope.strategy_of(node, container) is Strategy.NEVER):
         return f"cmgr does not stop container {container.name}"
     return ""
 

@@ -13,17 +13,9 @@ Rules:
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
+from cmgr.model import scope
 from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.recovery.waiting import lasting_obstacle
-from cmgr.model.scope import (
-    blocking_faults,
-    chip_words,
-    handled_faults,
-    holds_on,
-    is_cleared_by_order,
-    observing,
-    users_listed,
-)
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import listed
 from cmgr.model.values.handling.policy import backed_off
@@ -44,9 +36,9 @@ def mercy_at(node: Node, ring: Ring) -> datetime | None:
     """Return when those are given back who are down for the ring's reset; None where there are none, or not yet."""
     if ring.phase not in _BEFORE or ring.spared is not None or ring.free is not None:
         return None  # Nobody is in the way of one for which a ring is to be idle: it comes in its time.
-    bad = {chip for chip in ring.chips if chip_words(node, chip, blocking_faults(node, chip))}
-    holds = [hold for hold in holds_on(node, ring) if not hold.is_theirs]
-    if all(not bad.isdisjoint(hold.chips) for hold in holds) or not handled_faults(node, ring):
+    bad = {chip for chip in ring.chips if scope.chip_words(node, chip, scope.blocking_faults(node, chip))}
+    holds = [hold for hold in scope.holds_on(node, ring) if not hold.is_theirs]
+    if all(not bad.isdisjoint(hold.chips) for hold in holds) or not scope.handled_faults(node, ring):
         return None  # Without a fault nobody would be stopped again: chips that have not come up wait for their own.
     if any(hold.is_to_end and not hold.attempt.error for hold in holds):
         return None
@@ -70,7 +62,7 @@ def have_mercy(turn: Turn, ring: Ring) -> None:
         _look_whether_free(turn, ring, ring.spared)
         return
     due, mercy = mercy_at(turn.node, ring), turn.node.policy.limits.mercy
-    if due is None or turn.at < due or observing(turn.node) or is_cleared_by_order(turn.node, ring):
+    if due is None or turn.at < due or scope.observing(turn.node) or scope.is_cleared_by_order(turn.node, ring):
         return
     # Of an earlier read-out those may be that have ended since.
     is_fresh = ring.read is not None and ring.read >= due - mercy
@@ -92,12 +84,12 @@ def have_mercy(turn: Turn, ring: Ring) -> None:
 
 
 def _processes(node: Node, ring: Ring) -> frozenset[int]:
-    return frozenset(process.pid for chip in ring.chips for process, _ in users_listed(node, chip))
+    return frozenset(process.pid for chip in ring.chips for process, _ in scope.users_listed(node, chip))
 
 
 def _startable(node: Node, ring: Ring) -> list[str]:
     """Return who would be started if the ring let those go whose own chips are well."""
-    downs = (h for h in holds_on(node, ring) if h.state is HoldState.DOWN and h.cause is not Cause.HEAL)
+    downs = (h for h in scope.holds_on(node, ring) if h.state is HoldState.DOWN and h.cause is not Cause.HEAL)
     return [hold.name for hold in downs if start_blocker(node, hold).kind is not Block.CHIP]
 
 

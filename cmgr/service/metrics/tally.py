@@ -14,20 +14,8 @@ from typing import TypeVar
 
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import CommandId, NoteKind, StartContainer, StopContainer
-from cmgr.model.values.messages.facts import (
-    ChipsListed,
-    ContainerRemoved,
-    ContainerSeen,
-    ContainerStarted,
-    ContainerStopped,
-    Event,
-    Fact,
-    FaultReported,
-    ReadNeeded,
-    RuntimeDown,
-    RuntimeUp,
-)
 from cmgr.model.values.rings import REBOOTING, Ring
 from cmgr.service.part import Step
 
@@ -87,7 +75,7 @@ def counted(tally: Tally, step: Step) -> Tally:
     """Return the tally after the step."""
     for event in step.events:
         tally = _heard(tally, event)
-        if isinstance(event.fact, ContainerStopped | ContainerStarted):
+        if isinstance(event.fact, facts.ContainerStopped | facts.ContainerStarted):
             tally = _answered(tally, event.at, event.fact)
     orders = [a.id for a in step.actions if isinstance(a, StopContainer | StartContainer)]
     if orders:
@@ -104,29 +92,29 @@ def counted(tally: Tally, step: Step) -> Tally:
     return tally
 
 
-def _heard(tally: Tally, event: Event) -> Tally:
+def _heard(tally: Tally, event: facts.Event) -> Tally:
     source = _source(event.fact)
     if not source:
         return tally
     return replace(tally, events=_one_more(tally.events, source), heard={**tally.heard, source: event.at})
 
 
-def _source(fact: Fact) -> str:
+def _source(fact: facts.Fact) -> str:
     """Return who told it without being asked; nobody for answers, and for what cmgr tells itself."""
     match fact:
-        case FaultReported() | ReadNeeded() | ChipsListed():
+        case facts.FaultReported() | facts.ReadNeeded() | facts.ChipsListed():
             return DRIVER
-        case ContainerSeen():
+        case facts.ContainerSeen():
             return fact.container.key.runtime
-        case ContainerRemoved():
+        case facts.ContainerRemoved():
             return fact.key.runtime
-        case RuntimeUp() | RuntimeDown():
+        case facts.RuntimeUp() | facts.RuntimeDown():
             return fact.runtime
         case _:
             return ""
 
 
-def _answered(tally: Tally, at: datetime, fact: ContainerStopped | ContainerStarted) -> Tally:
+def _answered(tally: Tally, at: datetime, fact: facts.ContainerStopped | facts.ContainerStarted) -> Tally:
     sent = tally.sent.get(fact.command)
     if sent is None:
         return tally
@@ -134,7 +122,7 @@ def _answered(tally: Tally, at: datetime, fact: ContainerStopped | ContainerStar
     runtime = fact.key.runtime
     if fact.gone:
         return tally  # There was nothing to stop or to start.
-    if isinstance(fact, ContainerStopped):
+    if isinstance(fact, facts.ContainerStopped):
         if fact.error:
             return replace(tally, stops_failed=_one_more(tally.stops_failed, runtime))
         return replace(tally, stops=_timed(tally.stops, runtime, at - sent))
