@@ -68,16 +68,7 @@ class Table:
     def __init__(self) -> None:
         self.metrics: list[Metric] = []
 
-    def gauge(self, name: str, text: str, *labels: str) -> Callable[[Of], Of]:
-        return self._declare(Kind.GAUGE, name, text, labels)
-
-    def counter(self, name: str, text: str, *labels: str) -> Callable[[Of], Of]:
-        return self._declare(Kind.COUNTER, name, text, labels)
-
-    def histogram(self, name: str, text: str, *labels: str) -> Callable[[Of], Of]:
-        return self._declare(Kind.HISTOGRAM, name, text, labels)
-
-    def _declare(self, kind: Kind, name: str, text: str, labels: tuple[str, ...]) -> Callable[[Of], Of]:
+    def declare(self, kind: Kind, name: str, text: str, *labels: str) -> Callable[[Of], Of]:
         def declared(of: Of) -> Of:
             self.metrics.append(Metric(name, kind, text, labels, of))
             return of

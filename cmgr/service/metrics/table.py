@@ -7,6 +7,7 @@ a chip that reports ever new codes does not make ever new series.
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 
 from cmgr import __version__
 from cmgr.model.scope import active_faults, pre_isolating
@@ -17,7 +18,7 @@ from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics.chips import MEASURED
-from cmgr.service.metrics.look import Look, Samples, Table, one
+from cmgr.service.metrics.look import Kind, Look, Samples, Table, one
 from cmgr.service.metrics.tally import DRIVER, Counts, Spread, Spreads
 from cmgr.service.metrics.usage import USERS
 from cmgr.view import status as view
@@ -46,7 +47,7 @@ OTHER = "other"
 _MOST_LETTERS = 64
 
 _table = Table()
-gauge, counter, histogram = _table.gauge, _table.counter, _table.histogram
+gauge, counter, histogram = (partial(_table.declare, kind) for kind in (Kind.GAUGE, Kind.COUNTER, Kind.HISTOGRAM))
 
 
 def _wrong(look: Look) -> list[Trouble]:

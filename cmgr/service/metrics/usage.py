@@ -7,11 +7,12 @@ Prometheus, and hides no other chip.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from cmgr.model.values.chips import ChipId, Process, Share
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
-from cmgr.service.metrics.look import Look, Samples, Table
+from cmgr.service.metrics.look import Kind, Look, Samples, Table
 from cmgr.words import one_line
 
 MOST = 512
@@ -20,6 +21,7 @@ MOST = 512
 _MOST_LETTERS = 64
 
 _table = Table()
+_gauge = partial(_table.declare, Kind.GAUGE)
 
 
 def _cut(text: str) -> str:
@@ -51,7 +53,7 @@ def _users(node: Node) -> Iterator[tuple[ChipId, Container]]:
     yield from sorted(((c, each) for each in running for c in each.chips), key=lambda one: (one[0], one[1].key))
 
 
-@_table.gauge(
+@_gauge(
     "cmgr_chip_container_info",
     "Always 1. A container that runs on the chip.",
     *("chip", "runtime", "namespace", "container"),
@@ -70,7 +72,7 @@ def _by_id(node: Node) -> dict[str, Container]:
     return {each.key.id: each for each in node.containers.values()}
 
 
-@_table.gauge(
+@_gauge(
     "cmgr_chip_container_memory_bytes",
     "The memory of the chip that a container's processes use, as of the last reading.",
     *("chip", "runtime", "namespace", "container"),
@@ -81,7 +83,7 @@ def _container_memory(look: Look) -> Samples:
     return _bounded((_labels(chip, each), float(p.memory)) for chip, each, p in inside if each is not None)
 
 
-@_table.gauge(
+@_gauge(
     "cmgr_chip_process_memory_bytes",
     "The memory of the chip that a process uses, as of the last reading; container is empty for one outside of all.",
     *("chip", "pid", "process", "container"),
@@ -98,7 +100,7 @@ def _process_memory(look: Look) -> Samples:
     )
 
 
-@_table.gauge(
+@_gauge(
     "cmgr_chip_share_info",
     "A part of the chip: 1 when it is there, 0 when it is to be made again.",
     *("chip", "share", "template"),
@@ -113,7 +115,7 @@ def _shares(node: Node) -> Iterator[tuple[ChipId, Share]]:
     yield from ((chip, share) for chip, known in sorted(node.chips.items()) for share in known.shares)
 
 
-@_table.gauge(
+@_gauge(
     "cmgr_chip_share_container_info",
     "Always 1. A container that runs on a part of the chip: its definition names the part, or a process is on it.",
     *("chip", "share", "runtime", "namespace", "container"),
