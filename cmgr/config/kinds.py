@@ -54,17 +54,8 @@ class Flag:
         raise ValueError(self.allowed)
 
     def parse(self, text: str) -> object:
-        words = {
-            "true": True,
-            "yes": True,
-            "on": True,
-            "1": True,
-            "false": False,
-            "no": False,
-            "off": False,
-            "0": False,
-        }
-        return words.get(text.strip().lower(), text)
+        word = text.strip().lower()
+        return True if word in ("true", "yes", "on", "1") else False if word in ("false", "no", "off", "0") else text
 
     def show(self, value: object) -> str:
         return "true" if value else "false"

@@ -301,9 +301,7 @@ def _of_units(config: Config) -> Iterator[str]:
 
 
 def _of_drills(drills: tuple[DrillSettings, ...]) -> Iterator[str]:
-    names = [drill.name for drill in drills]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"drills: {quoted(name)} is the name of more than one"
+    yield from _doubled("drills", [quoted(drill.name) for drill in drills])
     for drill in drills:
         if bool(drill.chips) == bool(drill.container):
             yield f"drills: {quoted(drill.name)} needs either chips or a container"

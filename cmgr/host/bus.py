@@ -11,8 +11,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from jeepney import DBusAddress, DBusErrorResponse, HeaderFields, Message, MessageType, new_method_call
 from jeepney.io.blocking import DBusConnection, open_dbus_connection, prep_socket
@@ -64,7 +63,7 @@ def _own_line(bus: Path, seconds: float) -> _OwnLine | None:
     return None
 
 
-class Bus:
+class Bus(contextlib.AbstractContextManager["Bus"]):
     """A connection, open from the beginning. `what` begins the sentence of an error: "cannot …".
 
     `files`: open files can be sent over it, as values of type h. `direct`: it is one to systemd's own socket.
@@ -88,10 +87,7 @@ class Bus:
         self._line.sock.settimeout(seconds)
         self._seconds = seconds
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_of_error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ def file_text(migration: Migration, names: Sequence[str], first: Sequence[str] =
         lines += ["#", "# Before it is used:", *(f"#   {one_line(command)}" for command in first)]
     lines += [*_settings(migration.chosen), ""]
     for head, sentences in parts(migration):
-        lines += [f"# {head}", *(line for sentence in sentences for line in _item(sentence)), "#"]
+        lines += [f"# {head}", *(line for sentence in sentences for line in _comment(sentence, "# - ", "#   ")), "#"]
     return "\n".join(lines[:-1]) + "\n"
 
 
@@ -62,15 +62,8 @@ def _settings(chosen: Iterable[Chosen]) -> Iterator[str]:
         yield f"{name} = {setting.kind.show(setting.kind.take(choice.value))}"
 
 
-def _comment(text: str) -> list[str]:
+def _comment(text: str, first: str = "# ", rest: str = "# ") -> list[str]:
     return textwrap.wrap(
-        one_line(text), _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False,
-        break_long_words=False,
-    )  # fmt: skip
-
-
-def _item(text: str) -> list[str]:
-    return textwrap.wrap(
-        one_line(text), _WIDTH, initial_indent="# - ", subsequent_indent="#   ", break_on_hyphens=False,
+        one_line(text), _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False,
         break_long_words=False,
     )  # fmt: skip

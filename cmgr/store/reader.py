@@ -5,11 +5,10 @@ It changes no byte of the file, nor of those that SQLite keeps beside it.
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from cmgr.errors import StoreError
 from cmgr.model.values.node import Node
@@ -38,7 +37,7 @@ def open_reader(path: Path) -> "Reader":
     return Reader(path, connection)
 
 
-class Reader:
+class Reader(AbstractContextManager["Reader"]):
     """One look at the database. Short-lived: what is written later is seen or not.
 
     Every method blocks for milliseconds, up to a second while a service starts after a crash, and raises `StoreError`.
@@ -48,12 +47,7 @@ class Reader:
         self._path = path
         self._connection = connection
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_of_error: object) -> None:
         self.close()
 
     def node(self) -> Node:

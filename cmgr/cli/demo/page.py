@@ -28,18 +28,9 @@ class Watched:
         """Show the link, and let chips fault one after the other. Returns never; Ctrl-C ends it."""
         out.lines(["A service of its own starts: 8 simulated chips in the rings 0-3 and 4-7, 3 containers on them."])
         self._service.start()
+        words = ("web", "--serve", "--listen", self._listen, "--door", str(self._service.door))
         self._process = subprocess.Popen(  # noqa: S603  # This very program.
-            [
-                sys.executable,
-                "-m",
-                "cmgr",
-                "web",
-                "--serve",
-                "--listen",
-                self._listen,
-                "--door",
-                str(self._service.door),
-            ],
+            [sys.executable, "-m", "cmgr", *words],
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the demo, which ends the page in order.
         )

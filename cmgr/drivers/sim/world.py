@@ -12,6 +12,7 @@ from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultKey
 from cmgr.model.values.handling.catalog import normal_code
+from cmgr.typed import value
 
 _VERSION = 1
 
@@ -61,10 +62,8 @@ def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
             raise DriverError(f"cannot use the world of the simulated chips, {path}: of another version", hint=hint)
         for chip in chips.all():
             _restore(chip, read["chips"].get(str(chip.piece), {}), now, ahead)
-        resets = tuple(SimReset(float(r["at"]), tuple(r["chips"]), str(r["outcome"])) for r in read["resets"])
-        return Past(
-            float(read["began"]), int(read["played"]), int(read["fail_resets"]), int(read.get("fail_shares", 0)), resets
-        )
+        past: Past = value(Past, read)
+        return past
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

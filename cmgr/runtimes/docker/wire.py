@@ -43,15 +43,8 @@ class Limits(following.Limits):
     longest_delay: float = 5.0
 
     IN_PROPORTION: ClassVar = (
-        "look",
-        "list",
-        "locked",
-        "update",
-        "start",
-        "leftover",
-        "after_grace",
-        "opens",
-        "silence",
+        *("look", "list", "locked", "update", "start"),
+        *("leftover", "after_grace", "opens", "silence"),
     )
 
 
