@@ -23,6 +23,7 @@ class Known(Memory[str, Described]):
         self._read: dict[str, float] = {}
         self._others: set[str] = set()
         self._updates: dict[str, int] = {}
+        self._ours: dict[str, int] = {}
 
     def updating(self, id_: str, by: int = 1) -> None:
         """Note that an update of ours is about to be sent; -1: that nothing came of it."""
@@ -30,26 +31,33 @@ class Known(Memory[str, Described]):
             self._updates[id_] = max(0, self._updates.get(id_, 0) + by)
 
     def was_ours(self, id_: str) -> bool:
-        """Return whether the update that an event tells of was ours."""
+        """Return whether the update that an event tells of was ours. Looks from before it tell of no later one."""
         with self._lock:
             ours = self._updates.pop(id_, 0)
             if ours > 1:
                 self._updates[id_] = ours - 1
+            if ours:
+                self._ours[id_] = self._number
             return ours > 0
 
     def put(self, id_: str, found: Described, ticket: Ticket) -> None:
-        """Remember what a look found, unless something newer is known."""
+        """Remember what a look found, unless a later one was faster. Whether it still holds, `fresh` tells."""
         with self._lock:
             if not found.concerns:
                 self._others.add(id_)
                 self._touched.pop(id_, None)
-            elif self._holds(id_, ticket):
+            elif ticket >= self._tickets.get(id_, ticket):
                 self._last[id_], self._tickets[id_], self._read[id_] = found, ticket, time.monotonic()
 
     def last_before(self, id_: str, moment: float) -> Described | None:
-        """Return the last description, if it had been read by then (monotonic): a later one may have what came next."""
+        """Return the last description, if it had been read by then (monotonic): a later one may have what came next.
+
+        None, too, if it was read before the last update of ours.
+        """
         with self._lock:
-            return self._last.get(id_) if self._read.get(id_, moment) < moment else None
+            if id_ not in self._last or self._read[id_] >= moment:
+                return None
+            return self._last[id_] if self._tickets[id_].number >= self._ours.get(id_, 0) else None
 
     def is_other(self, id_: str) -> bool:
         """Return whether the container is known not to be cmgr's."""
@@ -75,6 +83,6 @@ class Known(Memory[str, Described]):
 
     def _forget(self, key: str) -> Described | None:
         self._others.discard(key)
-        self._tickets.pop(key, None)
-        self._read.pop(key, None)
+        for told in (self._tickets, self._read, self._updates, self._ours):
+            told.pop(key, None)
         return super()._forget(key)

@@ -1,5 +1,7 @@
 """When a description of a container still holds."""
 
+import math
+
 import pytest
 
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -53,6 +55,31 @@ def test_a_look_that_began_before_an_event_does_not_replace_a_later_one(known: K
     found = known.last("c")
     assert found is not None
     assert found.container.name == "new"
+
+
+def test_a_look_in_whose_midst_something_happened_does_not_hold_and_is_the_last_all_the_same(known: Known) -> None:
+    known.put("c", description("old"), known.ticket())
+    slow = known.ticket()
+    known.touch("c")
+    known.put("c", description("new"), slow)
+    found = known.last("c")
+    assert found is not None
+    assert found.container.name == "new"
+    assert known.fresh("c", "running") is None
+
+
+def test_what_was_read_before_an_update_of_ours_tells_of_no_later_one(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    slow = known.ticket()
+    known.updating("c")
+    known.touch("c")
+    assert known.was_ours("c")
+    assert known.last_before("c", math.inf) is None
+    known.put("c", description(), slow)
+    assert known.last_before("c", math.inf) is None
+    known.put("c", description(), known.ticket())
+    assert known.last_before("c", math.inf) == description()
+    assert not known.was_ours("c")
 
 
 def test_a_container_of_others_stays_theirs(known: Known) -> None:

@@ -1,6 +1,7 @@
 """A restart policy goes back while its container is down: of one that runs Docker is never told to change anything."""
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -10,6 +11,8 @@ from cmgr.errors import ContainerError, RuntimeAils
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from tests.runtimes.docker.fake_dockerd import FakeDockerd, Request, document, fake_dockerd
+from tests.runtimes.docker.test_following import Followed
+from tests.support.waiting import eventually
 
 KEY = ContainerKey("docker", "", "c1")
 ALWAYS = "always:0"
@@ -136,3 +139,37 @@ def test_one_that_something_else_has_started_is_paused_all_the_same(
 def test_without_a_policy_nothing_is_asked_for_but_the_start(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
     runtime.start(KEY, NO_RESTART)
     assert asked(daemon) == [START, LOOK]
+
+
+def test_the_answer_to_an_update_of_ours_may_come_in_the_midst_of_the_look_that_its_event_asks_for() -> None:
+    """Docker tells of an update before it answers. The look that follows counts all the same."""
+    looks, answered = threading.Event(), threading.Event()
+    with fake_dockerd() as daemon:
+        daemon.containers["c1"] = document("c1", status="exited")
+        world = Followed(daemon)
+
+        def slowly(request: Request) -> None:
+            looks.set()
+            answered.wait()
+            request.give(daemon.containers["c1"])
+
+        def tells_first(request: Request) -> None:
+            world.gets("no")
+            daemon.on(LOOK, slowly)
+            world.happens("update")
+            looks.wait()
+            request.give({"Warnings": []})
+
+        world.gets("always")
+        world.follow()
+        daemon.on(UPDATE, tells_first)
+        world.runtime.set_restart_policy(KEY, NO_RESTART)
+        answered.set()
+        world.told.down(KEY)
+        daemon.containers["c1"]["HostConfig"] |= {"CpuShares": 7}
+        world.happens("update")
+        eventually(lambda: len(world.told.seen(KEY)) == 2, why="the other update is told")
+        assert [container.switched_off for container in world.told.seen(KEY)] == [False, False]
+        world.happens("update")
+        eventually(lambda: world.told.seen(KEY)[-1].switched_off, why="this one is about the policy")
+        world.runtime.close()
