@@ -208,13 +208,13 @@ class DcmiDriver:
         self._resets.begin(chips)
         try:
             self._late -= known.keys()
+            try:
+                self._resetter.reset(known, faulty, codes)
+            except StillUnderWay:
+                # No failure: until the call comes back its chips are in a reset, and then they boot.
+                self._late |= known.keys()
             self._downs.forget(chips)
-            self._resetter.reset(known, faulty, codes)
             self._resets.expect_boots(chips)
-        except StillUnderWay:
-            # No failure: until the call comes back its chips are in a reset, and then they boot.
-            self._resets.expect_boots(chips)
-            self._late |= known.keys()
         finally:
             self._resets.end(chips)
 

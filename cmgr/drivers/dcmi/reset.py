@@ -107,10 +107,9 @@ class Resetter:
 
     def _used(self, chip: ChipId, known: Known) -> str:
         try:
-            on = self._ask(known, lambda place: vdevices.used(self._library, place))
+            on, numbers = self._divided(chip, known)
             if on:
                 return f"{on} of chip {chip} is used by a container"
-            numbers = self._ask(known, lambda place: vdevices.there(self._library, place))
             on_chip = (*self._ask(known, self._library.holders), *vdevices.holders(self._machine.devices, numbers))
             holders = [holder for holder in on_chip if not self._yields(holder)]
         except DriverError as error:
@@ -119,12 +118,23 @@ class Resetter:
             )
         return "" if not holders else f"{in_words(process_of(holders[0]))} is on chip {chip}"
 
+    def _divided(self, chip: ChipId, known: Known) -> tuple[str, Sequence[int]]:
+        """Return which vNPUs of the chip containers use, in words, and which it may have. Raises `DriverError`."""
+        try:
+            on = self._ask(known, lambda place: vdevices.used(self._library, place))
+            return on, self._ask(known, lambda place: vdevices.there(self._library, place))
+        except Refused:
+            # A chip that is not up tells of none, and whoever has one open is known without it.
+            if not self._down({chip: known}):
+                raise
+            return "", vdevices.usual_numbers(chip)
+
     def _yields(self, holder: Holder) -> bool:
         return self._machine.kind in ASKING_ALL and kills.kills(self._kills, holder.pid)
 
     def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> Sequence[str]:
         try:
-            return self._ask(ring[chip], lambda place: dcmi_read.codes(self._library, place))
+            return self._ask(ring[chip], lambda place: dcmi_read.codes(self._library, place, self._settings.booted))
         except DriverError as error:
             why = f"chip {chip} does not answer the question what is wrong with it: {error.message}"
             raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error

@@ -17,10 +17,15 @@ _FIRST, _APART = 100, 16
 _ANY_GROUP = 0xFFFFFFFF
 
 
-def usual_names(chip: ChipId) -> frozenset[str]:
-    """Return the device files of the vNPUs that the chip can have, whether or not it has them now."""
+def usual_numbers(chip: ChipId) -> range:
+    """Return the ids of the vNPUs that the chip can have, whether or not it has them now."""
     first = _FIRST + _APART * chip
-    return frozenset(f"{NOTATION.parts}{number}" for number in range(first, first + _APART))
+    return range(first, first + _APART)
+
+
+def usual_names(chip: ChipId) -> frozenset[str]:
+    """Return their device files."""
+    return frozenset(f"{NOTATION.parts}{number}" for number in usual_numbers(chip))
 
 
 def shares(library: Library, place: Location, chip: ChipId) -> tuple[Share, ...] | None:

@@ -35,6 +35,7 @@
 #define HCCS_COMMANDS 16
 #define BY_HAND (-1)
 #define BOOTED 16
+#define REMOVED 2 /* How a chip has dropped: not only is its bus dead. */
 
 enum purpose {
     INIT, LIST, IDS, INFO, BOARD, PRODUCT, BROTHER, CODES, HEALTH, PROCESS, RESET, BOOT, SUBSCRIBE, GAUGE, CHANNEL,
@@ -409,7 +410,8 @@ static struct chip *enter(int chip, enum purpose purpose, int *answer) {
         for (int64_t done = now() + (int64_t)W->read_ms * 1000000; now() < done;)
             wait_for_bell(done);
     *answer = c->answer[purpose];
-    if (*answer == 0 && c->dropped && purpose > PROCESS && purpose != BOOT)
+    /* Guesses: what it says that has left the bus; and that a reset of it begins, which MindCluster orders. */
+    if (*answer == 0 && c->dropped && purpose > PROCESS && purpose != BOOT && purpose != RESET)
         *answer = DCMI_NOT_READY;
     return c;
 }
@@ -476,7 +478,7 @@ static int health(int chip, uint32_t *value) {
     if (c->boot_at) /* In no table first, then not ready (dsmi_common_interface.c:360-371). */
         return leave(W->os_loaded ? DCMI_NOT_READY : DCMI_IOCTL_FAILED);
     if (c->dropped) /* What is read over a dead bus is no "up" (dsmi_common_interface.c:360-371). */
-        return leave(DCMI_NOT_READY);
+        return leave(c->dropped == REMOVED ? DCMI_IOCTL_FAILED : DCMI_NOT_READY);
     if (c->answer[CONTROLLER])
         return leave(DCMI_INNER);
     /* 3 with a lost heartbeat while the bus lives (:372-383); 0xFFFFFFFF: no chip among the living (:342-346). */
@@ -513,10 +515,12 @@ static int remove_process(struct chip *c, int pid) {
     return there != c->processes;
 }
 
+static int is_off_the_tables(const struct chip *c);
+
 static int processes(int chip, struct proc_mem_info *list, int *count) {
     CALL(chip, PROCESS);
-    if (c->prepared || (c->boot_at && !W->os_loaded))
-        return leave(DCMI_WRONG_PARAMETER); /* It is in no table, EINVAL (dcmi_hot_reset_intf.c:1449-1512). */
+    if (is_off_the_tables(c))
+        return leave(DCMI_WRONG_PARAMETER); /* EINVAL (dcmi_hot_reset_intf.c:1449-1512). */
     /* Of vNPUs the kernel looks at the first alone, and what is on that has no memory to be told of, which makes the
      * whole call "not supported" (dms_process_info.c:46-51, 233-236). The readers differ about the 910B. */
     if (c->vdevices && c->vdevice[0].used)
@@ -538,8 +542,9 @@ static int processes(int chip, struct proc_mem_info *list, int *count) {
 static int boot_status(int chip, int *status) {
     CALL(chip, BOOT);
     /* 1 and 2 are folded into 0; 3: its OS runs, its service not yet (dsmi_common_interface.c:1688-1737). */
-    /* Of a chip that left the bus it is the last one, or 0 once it was removed (:1713-1731). */
-    *status = !c->boot_at && !c->dropped ? W->finished : W->os_loaded || c->dropped == 1 ? 3 : 0;
+    *status = c->boot_at ? 3 * !!W->os_loaded : W->finished;
+    if (!c->boot_at && c->dropped) /* The last one, or 0 once it was removed (:1713-1731). */
+        *status = c->dropped == REMOVED ? 0 : 3;
     return leave(0);
 }
 
@@ -1261,7 +1266,7 @@ int standin_list(int i, int is_listed) {
 
 int standin_drop(int i, int dropped) {
     lock();
-    W->chip[i].dropped = dropped;
+    W->chip[i].dropped = dropped; /* 1, or `REMOVED`. */
     unlock();
     return 0;
 }

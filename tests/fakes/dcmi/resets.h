@@ -19,8 +19,11 @@ static int is_910b(const struct chip *c) { return !is_a3(c) && starts_with(c->na
 /* 0x97 is the 300I Duo, 0x99 the DuoA: plain board ids, which need no card controller (dcmi_init_basic.c:273-277). */
 static int is_duo(const struct chip *c) { return c->board == 0x97 || c->board == 0x99; }
 
-/* From the unbind until its OS is loaded a chip is in no table (devdrv_pci.c:1036-1056, 1401, 2085). */
-static int is_off_the_tables(const struct chip *c) { return c->dropped || c->prepared || (c->boot_at && !W->os_loaded); }
+/* From the unbind until its OS is loaded a chip is in no table (devdrv_pci.c:1036-1056, 1401, 2085); one whose bus is dead
+ * is, until it is removed (dsmi_common_interface.c:1713-1731): its list of processes, too, needs no answer of it. */
+static int is_off_the_tables(const struct chip *c) {
+    return c->dropped == REMOVED || c->prepared || (c->boot_at && !W->os_loaded);
+}
 
 static int is_linked(const struct chip *c, const struct chip *d) { return c != d && d->listed && c->group == d->group; }
 
@@ -91,6 +94,8 @@ static int refusal(const struct chip *c) {
         return DCMI_UNSUPPORTED; /* dcmi_hot_reset_intf.c:365 */
     if (is_whole(c) && is_off_the_tables(c))
         return ENXIO; /* The topology's own error, positive and as it is (:1635); which number it is is a guess. */
+    if (is_off_the_tables(c))
+        return DCMI_WRONG_PARAMETER; /* EINVAL, as for all that is in no table. */
     for (int i = 0; i < W->chips && (is_910b(c) || is_a3(c)); i++)
         if (W->chip[i].listed && is_off_the_tables(&W->chip[i]))
             return DCMI_WRONG_PARAMETER; /* The processes of every chip of the machine are asked first (:1449-1512). */
@@ -137,6 +142,7 @@ static void begin_boot(const struct chip *chip) {
             continue;
         if (!W->keep_vdevices)
             c->vdevices = 0;
+        c->dropped = 0;
         c->boot_at = W->boot_by_hand ? BY_HAND : now() + (int64_t)W->boot_ms * 1000000;
         for (int f = 0; f < c->faults; f++)
             c->fault[f].curing = !c->fault[f].incurable;

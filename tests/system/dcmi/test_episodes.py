@@ -211,11 +211,10 @@ def test_a_dropped_card_is_recovered_when_it_says_who_uses_it(furnish: Furnish, 
     service, machine = appliance.service, appliance.machine
     containers.run(*EIGHT)
     service.start()
-    machine.answer(4, Purpose.HEALTH, -8012)
+    machine.drop(4)
     machine.fault(4, CARD_DROPPED, severity=3)
-    eventually(lambda: machine.resets)
-    machine.answer(4, Purpose.HEALTH, 0)
     recovered(service)
+    assert [(r.chip, r.answer) for r in machine.resets] == [(4, 0)]
     checks.each_was_stopped_once(containers, ["c4"])
 
 

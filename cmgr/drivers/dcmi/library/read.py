@@ -35,20 +35,13 @@ def read(library: Library, place: Location, finished: int) -> Reading:
 
     `finished`: the boot status that means so.
     """
-    if _is_away(library, place) or not _booted(library, place, finished):
+    found = None
+    if not _is_away(library, place) and _booted(library, place, finished):
+        found = _alive(library, place)
+    if found is None:
         return Reading(booted=False)
-    try:
-        listed, unasked = _listed(library, place)
-    except Refused:
-        if _health(library, place) == abi.GRAVEST:
-            return Reading(booted=False)
-        raise
+    listed, unasked, health = found
     severities = _present(library, place) if listed else {}
-    # Asked after the codes: what has come since only makes it graver.
-    health = _health(library, place)
-    if health == abi.GRAVEST and not listed:
-        # No fault is so grave: the chip's heartbeat is lost.
-        return Reading(booted=False)
     return Reading(
         True,
         listed,
@@ -64,9 +57,14 @@ def dropped(library: Library, place: Location) -> Reading:
     return Reading(True, _and_dropped(library, place), _or_none(lambda: library.holders(place)))
 
 
-def codes(library: Library, place: Location) -> tuple[str, ...]:
-    """Return the codes that the chip reports; of one that is not ready, that it dropped, too. Raises `Refused`."""
-    return _and_dropped(library, place) if _is_away(library, place) else _listed(library, place)[0]
+def codes(library: Library, place: Location, finished: int) -> tuple[str, ...]:
+    """Return the codes that the chip reports; of one that is not up, that it dropped, too. Raises `Refused`."""
+    try:
+        up = not _is_away(library, place) and _booted(library, place, finished)
+    except Refused:
+        up = True  # The rest may say it.
+    found = _alive(library, place) if up else None
+    return _and_dropped(library, place) if found is None else found[0]
 
 
 def hints(library: Library, place: Location) -> tuple[str, ...]:
@@ -75,12 +73,28 @@ def hints(library: Library, place: Location) -> tuple[str, ...]:
     Each question to that costs it time, and it is asked whenever the chip is read. Raises `Refused`.
     """
     present = _present(library, place)
-    return codes(library, place) if present is None else tuple(present)
+    if present is not None:
+        return tuple(present)
+    return _and_dropped(library, place) if _is_away(library, place) else _listed(library, place)[0]
 
 
 def _and_dropped(library: Library, place: Location) -> tuple[str, ...]:
     said = _or_none(lambda: _listed(library, place)[0])
     return said if abi.CARD_DROPPED in said else (*said, abi.CARD_DROPPED)
+
+
+def _alive(library: Library, place: Location) -> tuple[tuple[str, ...], tuple[str, ...], int | None] | None:
+    """Return what `_listed` does, and the health; None where the chip's heartbeat is lost. Raises `Refused`."""
+    try:
+        listed, unasked = _listed(library, place)
+    except Refused:
+        if _health(library, place) == abi.GRAVEST:
+            return None
+        raise
+    # Asked after the codes: what has come since only makes it graver.
+    health = _health(library, place)
+    # No fault is so grave that the list does not have it.
+    return None if health == abi.GRAVEST and not listed else (listed, unasked, health)
 
 
 def _listed(library: Library, place: Location) -> tuple[tuple[str, ...], tuple[str, ...]]:

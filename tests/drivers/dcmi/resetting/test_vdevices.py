@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.library.abi import CARD_DROPPED
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Share, resolve
 from tests.drivers.contract import CODE
@@ -134,6 +135,15 @@ def test_who_has_a_vnpu_open_is_on_its_chip_also_where_no_list_tells(ascend: Mak
             driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
         assert len(machine.vdevices(1)) == 2, "none is destroyed under it"
     assert driver.read([ChipId(1)])[0].processes == ()
+
+
+def test_of_a_chip_that_has_left_the_bus_it_is_known_who_has_a_vnpu_open(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.drop(1)
+    with opening(machine, 117) as pid, pytest.raises(ResetRefused, match=rf"process {pid} .*share 117\) is on chip 1"):
+        driver.reset([ChipId(1)], [ChipId(1)], frozenset({CARD_DROPPED}))
+    driver.reset([ChipId(1)], [ChipId(1)], frozenset({CARD_DROPPED}))
+    assert [reset.answer for reset in machine.resets] == [0]
 
 
 def test_whoever_has_the_vnpu_of_another_chip_open_is_in_nobodys_way(machine: Standin, opened: Open) -> None:
