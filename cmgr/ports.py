@@ -121,6 +121,17 @@ class Renewable(Protocol):
 
 
 @runtime_checkable
+class Lasting(Protocol):
+    """A driver that may be in the midst of a reset when `reset` has returned."""
+
+    def finish(self) -> None:
+        """Return once it is in none: a process that ended there would leave chips off the bus.
+
+        Any thread. Blocks for minutes.
+        """
+
+
+@runtime_checkable
 class Dividing(Protocol):
     """A driver whose chips can have shares, which `read` tells of, and that can make them again."""
 

@@ -63,7 +63,7 @@ class Resets:
     def __init__(self, settle: float, boot: float = math.inf) -> None:
         self._settle = settle
         self._late = max(0.0, boot - settle)
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._in_reset: set[ChipId] = set()
         self._called: set[ChipId] = set()
         self._booting: dict[ChipId, float] = {}
@@ -88,6 +88,16 @@ class Resets:
         finally:
             with self._lock:
                 self._called.difference_update(chips)
+                self._lock.notify_all()
+
+    def is_called(self) -> bool:
+        """Return whether any such call is inside the library."""
+        return bool(self._called)
+
+    def finish(self) -> None:
+        """Return once none is."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._called)
 
     def expect_boots(self, chips: Sequence[ChipId]) -> None:
         believed = time.monotonic() + self._settle

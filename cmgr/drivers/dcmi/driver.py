@@ -61,7 +61,7 @@ FILES = Files()
 
 
 class DcmiDriver:
-    """Implements `ChipDriver`, `Ailing`, `Renewable`, `Dividing`, `Drilling`, `Gauge` and `Ranking`."""
+    """Implements `ChipDriver`, `Ailing`, `Renewable`, `Lasting`, `Dividing`, `Drilling`, `Gauge` and `Ranking`."""
 
     name = "dcmi"
     # A ring whose chip hangs, and resets, which last minutes, must leave room for others.
@@ -335,7 +335,12 @@ class DcmiDriver:
         return (*told, *self._machine.troubles, *self._downs.trouble(), *self._watch.trouble())
 
     def stale(self) -> str:
+        if self._resets.is_called():
+            return ""  # A library that begins in the midst of a reset would lack its chips.
         return self._machine.without() or self._watch.stale() or self._stuck()
+
+    def finish(self) -> None:
+        self._resets.finish()
 
     def _stuck(self) -> str:
         """Return which chips nobody can ask anything any more here; that a reset lasts long is no reason."""

@@ -1,6 +1,7 @@
 """The program's side: a driver of this process, asked over a connection by the service.
 
-It ends with the connection, but leaves no reset that is under way: the process goes on until that has returned.
+It ends with the connection, but leaves no reset that is under way: the process goes on until that has returned, also
+where its driver waits for it no more.
 """
 
 import gc
@@ -21,7 +22,18 @@ from cmgr.drivers.program import wire
 from cmgr.errors import CmgrError, DriverError
 from cmgr.model.values.chips import ChipId, Share, rings_of
 from cmgr.model.values.messages.facts import ReadNeeded
-from cmgr.ports import Ailing, ChipDriver, Describing, Dividing, Drilling, DriverFact, Gauge, Ranking, Renewable
+from cmgr.ports import (
+    Ailing,
+    ChipDriver,
+    Describing,
+    Dividing,
+    Drilling,
+    DriverFact,
+    Gauge,
+    Lasting,
+    Ranking,
+    Renewable,
+)
 
 MOST_TOLD = 20_000
 """So many facts wait for a service that does not read. Beyond that they are lost, and all chips are to be read."""
@@ -67,6 +79,9 @@ class Server:
             pass  # As if it had been closed.
         with self._changed:
             self._changed.wait_for(lambda: not self._resets)
+        driver: object = self._driver
+        if isinstance(driver, Lasting):
+            driver.finish()
 
     def _serve(self, request: Request) -> None:
         said: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Facts that a program tells by itself reach a service that reads late: whole, in order, and nothing twice."""
+"""A program's side: its facts reach a service that reads late whole and in order, and it ends in no reset's midst."""
 
 import json
 import socket
@@ -12,6 +12,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.ports import DriverFact
+from tests.support.waiting import PATIENCE
 
 MANY = 5000
 """More than a connection takes at once."""
@@ -23,6 +24,33 @@ class Told(SimDriver):
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
         for number in range(MANY):
             tell(FaultReported(ChipId(0), f"{number:08X}", Assertion.OCCURRED))
+
+
+class Lasts(SimDriver):
+    """Is in the midst of a reset, for which nobody waits any more."""
+
+    def __init__(self) -> None:
+        super().__init__(Sim(chips=1))
+        self.asked, self.over = threading.Event(), threading.Event()
+
+    def finish(self) -> None:
+        self.asked.set()
+        self.over.wait()
+
+
+def test_a_program_that_is_let_go_of_finishes_the_reset_that_it_is_in() -> None:
+    ours, theirs = socket.socketpair()
+    driver = Lasts()
+    server = Server(theirs, lambda _config: driver)
+    server._driver = driver
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    ours.close()
+    assert driver.asked.wait(PATIENCE)
+    assert serving.is_alive()
+    driver.over.set()
+    serving.join()
+    theirs.close()
 
 
 def test_facts_that_the_service_reads_late_come_whole_and_in_order() -> None:

@@ -196,8 +196,13 @@ def test_a_call_that_is_under_way_is_no_failure_and_its_chips_are_in_a_reset(mac
     for code in (frozenset({CODE}), frozenset[str]()):
         with pytest.raises(ResetRefused, match="an earlier reset is under way"):
             driver.reset(RING, [ChipId(2)], code)
+    (machine.devices / "davinci8").touch()
+    assert driver.stale() == "", "no other process begins in its midst"
     machine.hang(2, Purpose.RESET, hangs=False)
-    eventually(lambda: driver.trouble() == ())
+    driver.finish()
+    assert driver.trouble() == ("the driver began without /dev/davinci8",)
+    assert driver.stale() == "the driver began without /dev/davinci8"
+    (machine.devices / "davinci8").unlink()
     assert [r.answer for r in machine.resets] == [0]
     assert [r.booted for r in driver.read(RING)] == [True] * 8
 
