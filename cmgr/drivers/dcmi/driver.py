@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import MEASURE_SECONDS, READ_SECONDS, Caller
@@ -36,6 +37,8 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact, SoftFault
+
+T = TypeVar("T")
 
 NETWORK_SECONDS = 0.3
 """The time for the question about one chip's network: after its card has dropped there may be no answer."""
@@ -151,14 +154,13 @@ class DcmiDriver:
         sleep = self._resets.of(chip)
         if sleep.in_reset:
             return ChipReport(chip, booted=False, in_reset=True)
-        seconds = min(self._seconds, until - time.monotonic())
-        if seconds <= 0:
+        if time.monotonic() >= until:
             return ChipReport(chip, error="others took too long to answer")
         if sleep.settles:
             return ChipReport(chip, booted=False)
         lost = self._watch.lost
         try:
-            reading = self._reading(known, seconds, after_reset=sleep.believed is not None)
+            reading = self._reading(known, until, after_reset=sleep.believed is not None)
         except DriverError as error:
             self._watch.could_not_read(chip)
             return ChipReport(chip, error=error.message)
@@ -189,8 +191,9 @@ class DcmiDriver:
         divided = vdevices.holders(self._files.devices, (int(share.id) for share in reading.shares or ()))
         return (*listed, *(holder for holder in divided if holder.pid not in told))
 
-    def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> dcmi_read.Reading:
+    def _reading(self, known: Known, until: float, *, after_reset: bool) -> dcmi_read.Reading:
         place, finished = known.location, self._settings.booted
+        owner = owner_of(place)
 
         def ask() -> dcmi_read.Reading:
             found = dcmi_read.read(self._library, place, finished)
@@ -199,7 +202,18 @@ class DcmiDriver:
             shares = vdevices.shares(self._library, place, known.place.physical) if found.booted else None
             return replace(found, shares=shares)
 
-        return self._caller.call(owner_of(place), seconds, ask)
+        reading = self._asked(owner, until, ask)
+        if not reading.unasked:
+            return reading
+        try:
+            # An owner of its own: a chip is not silent because the controller of its card hangs.
+            whole = partial(dcmi_read.with_controller, self._library, place, reading)
+            return self._asked(f"controller of {owner}", until, whole)
+        except DriverError:
+            return reading
+
+    def _asked(self, owner: str, until: float, ask: Callable[[], T]) -> T:
+        return self._caller.call(owner, max(0.0, min(self._seconds, until - time.monotonic())), ask)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         known = of_one_ring(chips, self._machine.find, self._machine.chips)
@@ -270,9 +284,11 @@ class DcmiDriver:
         place, chip = known.location, known.place.physical
         if chip in self._resets.asleep():
             return {}
-        found = self._gauged(owner_of(place), until, partial(dcmi_gauges.health, self._library, place)) or {}
         # Owners of their own: a chip is not silent, and its reset not kept, because it does not measure.
         owner = f"gauges of {owner_of(place)}"
+        # But the host itself knows the health of all but a 950.
+        healthy = owner if self._machine.kind is Type.A950 else owner_of(place)
+        found = self._gauged(healthy, until, partial(dcmi_gauges.health, self._library, place)) or {}
         for gauge in dcmi_gauges.GAUGES if found.get("health") == 0 else ():
             values = self._gauged(owner, until, partial(gauge, self._library, place))
             if values is None:

@@ -1,7 +1,7 @@
 """Resetting Ascend chips: the last look before, the call itself, what its refusals mean, and the way around."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -93,7 +93,7 @@ class Resetter:
             return next(chip for chip in faulty if chip in ring)
         wanted = {normal_code(code) for code in codes}
         for chip in faulty:
-            if chip in ring and wanted.intersection(map(normal_code, self._codes(chip, ring))):
+            if chip in ring and wanted.intersection(map(normal_code, self._codes(chip, ring, codes))):
                 return chip
         reported = ", ".join(sorted(codes))
         raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
@@ -132,9 +132,10 @@ class Resetter:
     def _yields(self, holder: Holder) -> bool:
         return self._machine.kind in ASKING_ALL and kills.kills(self._kills, holder.pid)
 
-    def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> Sequence[str]:
+    def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known], wanted: Set[str]) -> Sequence[str]:
+        library, booted = self._library, self._settings.booted
         try:
-            return self._ask(ring[chip], lambda place: dcmi_read.codes(self._library, place, self._settings.booted))
+            return self._ask(ring[chip], lambda place: dcmi_read.codes(library, place, booted, wanted))
         except DriverError as error:
             why = f"chip {chip} does not answer the question what is wrong with it: {error.message}"
             raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error

@@ -457,12 +457,22 @@ static int main_board(int chip, uint32_t *id) {
     return leave(0);
 }
 
-/* A code is there once for each part that has it: reviews, part 3, "Small". A 950 asks the controller of its card, too,
- * and the list fails as a whole when that does not answer (dcmi_fault_manage_intf.c 70-104). */
+/* A 950 asks the controller of its card, too. It is asked through the chip's management, ten times a minute where that is
+ * dead: so it is in the library's init on 910B and A3 (dcmi_mcu_intf.c 566), and for a 950 it is a guess. */
+static int controller(struct chip *c) {
+    if (!is(c, "Ascend950"))
+        return 0;
+    c->controller_asked++;
+    while (c->hangs[CONTROLLER])
+        wait_for_bell(0);
+    return c->answer[CONTROLLER];
+}
+
+/* A code is there once for each part that has it: reviews, part 3, "Small". The list fails as a whole when the controller
+ * does not answer (dcmi_fault_manage_intf.c 70-104). */
 static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
     CALL(chip, CODES);
-    c->controller_asked += is(c, "Ascend950");
-    if (c->boot_at || c->dropped || c->answer[CONTROLLER])
+    if (c->boot_at || c->dropped || controller(c))
         return leave(DCMI_INNER); /* A list that fails fails with this one (dcmi_fault_manage_intf.c 70-104). */
     *count = 0;
     for (int f = 0; f < c->faults && (uint32_t)*count < size; f++)
@@ -474,12 +484,11 @@ static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
  * get_ext.c 1551-1567. */
 static int health(int chip, uint32_t *value) {
     CALL(chip, HEALTH);
-    c->controller_asked += is(c, "Ascend950");
     if (c->boot_at) /* In no table first, then not ready (dsmi_common_interface.c:360-371). */
         return leave(W->os_loaded ? DCMI_NOT_READY : DCMI_IOCTL_FAILED);
     if (c->dropped) /* What is read over a dead bus is no "up" (dsmi_common_interface.c:360-371). */
         return leave(c->dropped == REMOVED ? DCMI_IOCTL_FAILED : DCMI_NOT_READY);
-    if (c->answer[CONTROLLER])
+    if (controller(c))
         return leave(DCMI_INNER);
     /* 3 with a lost heartbeat while the bus lives (:372-383); 0xFFFFFFFF: no chip among the living (:342-346). */
     *value = c->health;

@@ -1,13 +1,13 @@
 """The state that one Ascend chip tells of itself: booted or not, its faults, who uses it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import field
 from typing import TypeVar
 
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.processes import Holder
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import Share
 
 T = TypeVar("T")
@@ -35,21 +35,10 @@ def read(library: Library, place: Location, finished: int) -> Reading:
 
     `finished`: the boot status that means so.
     """
-    found = None
-    if not _is_away(library, place) and _booted(library, place, finished):
-        found = _alive(library, place)
-    if found is None:
+    told = _told(library, place, finished)
+    if told is None:
         return Reading(booted=False)
-    listed, unasked, health = found
-    severities = _present(library, place) if listed else {}
-    return Reading(
-        True,
-        listed,
-        _holders(library, place),
-        severities=severities or {},
-        health=health if listed else None,
-        unasked=unasked,
-    )
+    return replace(told, holders=_holders(library, place))
 
 
 def dropped(library: Library, place: Location) -> Reading:
@@ -57,59 +46,74 @@ def dropped(library: Library, place: Location) -> Reading:
     return Reading(True, _and_dropped(library, place), _or_none(lambda: library.holders(place)))
 
 
-def codes(library: Library, place: Location, finished: int) -> tuple[str, ...]:
-    """Return the codes that the chip reports; of one that is not up, that it dropped, too. Raises `Refused`."""
+def codes(library: Library, place: Location, finished: int, wanted: Set[str]) -> tuple[str, ...]:
+    """Return the codes that the chip reports; of one that is not up, that it dropped, too. Raises `Refused`.
+
+    Those of its card's controller are there where they are `wanted`.
+    """
     try:
-        up = not _is_away(library, place) and _booted(library, place, finished)
+        told = _told(library, place, finished)
     except Refused:
-        up = True  # The rest may say it.
-    found = _alive(library, place) if up else None
-    return _and_dropped(library, place) if found is None else found[0]
+        return library.codes(place)
+    if told is None:
+        return _and_dropped(library, place)
+    if told.unasked and any(code.startswith(told.unasked) for code in wanted):
+        return with_controller(library, place, told).codes
+    return told.codes
 
 
 def hints(library: Library, place: Location) -> tuple[str, ...]:
-    """Return the codes of the chip to compare with those before: a 950's without those of its card's controller.
+    """Return the codes of the chip to compare with those before, without those of its card's controller.
 
-    Each question to that costs it time, and it is asked whenever the chip is read. Raises `Refused`.
+    Raises `Refused`.
     """
     present = _present(library, place)
     if present is not None:
         return tuple(present)
-    return _and_dropped(library, place) if _is_away(library, place) else _listed(library, place)[0]
+    return _and_dropped(library, place) if _is_away(library, place) else library.codes(place)
 
 
-def _and_dropped(library: Library, place: Location) -> tuple[str, ...]:
-    said = _or_none(lambda: _listed(library, place)[0])
-    return said if abi.CARD_DROPPED in said else (*said, abi.CARD_DROPPED)
+def with_controller(library: Library, place: Location, told: Reading) -> Reading:
+    """Return what the chip has told, and what its card's controller tells. Raises `Refused`.
+
+    That may take minutes: it is asked through the management of the chip.
+    """
+    more = tuple(code for code in library.codes(place) if code.startswith(told.unasked))
+    found = (*told.codes, *more)
+    return replace(told, codes=found, health=_health(library, place) if found else None, unasked=())
 
 
-def _alive(library: Library, place: Location) -> tuple[tuple[str, ...], tuple[str, ...], int | None] | None:
-    """Return what `_listed` does, and the health; None where the chip's heartbeat is lost. Raises `Refused`."""
+def _told(library: Library, place: Location, finished: int) -> Reading | None:
+    """Return the codes that the chip reports, and how grave they are; None where it is not up. Raises `Refused`."""
+    present = _present(library, place)
+    if present is not None:
+        # A 950. Its health and its list ask the controller of its card, too, and fail as a whole where that does.
+        up = _booted(library, place, finished)
+        return Reading(True, tuple(present), severities=present, unasked=abi.CONTROLLER) if up else None
+    if _is_away(library, place) or not _booted(library, place, finished):
+        return None
     try:
-        listed, unasked = _listed(library, place)
+        listed = library.codes(place)
     except Refused:
         if _health(library, place) == abi.GRAVEST:
             return None
         raise
     # Asked after the codes: what has come since only makes it graver.
     health = _health(library, place)
-    # No fault is so grave that the list does not have it.
-    return None if health == abi.GRAVEST and not listed else (listed, unasked, health)
+    if health == abi.GRAVEST and not listed:
+        # No fault is so grave: the chip's heartbeat is lost.
+        return None
+    return Reading(True, listed, health=health if listed else None)
 
 
-def _listed(library: Library, place: Location) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the codes that the chip reports, and the beginnings of those that nobody answered for."""
-    try:
-        return library.codes(place), ()
-    except Refused:
-        # The list of a 950 fails as a whole where the controller of its card does not answer.
-        present = _present(library, place)
-        if present is None:
-            raise
-        return tuple(present), abi.CONTROLLER
+def _and_dropped(library: Library, place: Location) -> tuple[str, ...]:
+    present = _present(library, place)
+    said = tuple(present) if present is not None else _or_none(lambda: library.codes(place))
+    return said if abi.CARD_DROPPED in said else (*said, abi.CARD_DROPPED)
 
 
 def _present(library: Library, place: Location) -> Mapping[str, int] | None:
+    """Return how grave each present fault is that is the chip's own; None where it does not say that: but for a 950."""
     try:
         return library.present(place)
     except Refused:

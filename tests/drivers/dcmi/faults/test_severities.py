@@ -12,6 +12,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import ReadNeeded
 from tests.drivers.contract import CODE, OTHER_CODE, Told
+from tests.drivers.dcmi.driver import HANGS
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose, Standin
@@ -150,6 +151,29 @@ def test_a_controller_that_does_not_answer_makes_no_chip_silent(card: Standin, o
     report = driver.read(ANY)[0]
     assert ([f.code for f in report.faults], report.unasked) == ([CODE, CONTROLLERS], ())
     assert driver.trouble() == ()
+
+
+def test_a_controller_that_hangs_makes_no_chip_silent_and_keeps_it_from_no_reset(card: Standin, opened: Open) -> None:
+    driver = opened(card, call_timeout=HANGS)
+    card.fault(0, CODE)
+    card.fault(0, CONTROLLERS)
+    card.hang(0, Purpose.CONTROLLER)
+    for _ in range(2):
+        report = driver.read(ANY)[0]
+        assert (report.error, [f.code for f in report.faults]) == ("", [CODE])
+        assert CONTROLLERS.startswith(report.unasked)
+    assert "health" not in driver.measure(ANY)[ANY[0]]
+    assert driver.stale() == ""
+    driver.reset(ANY, ANY, frozenset({CODE}))
+    assert [reset.answer for reset in card.resets] == [0]
+    card.hang(0, Purpose.CONTROLLER, hangs=False)
+    eventually(lambda: driver.read(ANY)[0].unasked == ())
+
+
+def test_what_a_controller_tells_can_be_the_reason_for_a_reset(card: Standin, opened: Open) -> None:
+    card.fault(0, CONTROLLERS)
+    opened(card).reset(ANY, ANY, frozenset({CONTROLLERS}))
+    assert [reset.answer for reset in card.resets] == [0]
 
 
 def test_a_look_whether_anything_is_new_asks_no_controller(card: Standin, opened: Open) -> None:
