@@ -143,8 +143,8 @@ static int Boardless; /* Whether one of them had no board info then. */
 
 /* ---- who asks, as the kernel's module sees it ---- */
 
-/* The host: the mount namespace of init. Else an "admin container": root with all capabilities from 0 to 37, while
- * cgroup v1's memory is not mounted read-only. Else an ordinary container. No file, no cgroup and no variable counts.
+/* The host: the mount namespace of init. Else an "admin container": root of init's user namespace with all capabilities
+ * from 0 to 37, while cgroup v1's memory is not mounted read-only. Else an ordinary container. No file, no cgroup and no variable counts.
  * The maker's driver of 2026-07: docker_query.c 26-147, uda_access.c 123-187, ka_system.c 177-213. */
 enum who { HOST = 1, ADMIN, PLAIN };
 
@@ -180,13 +180,24 @@ static int has_every_capability(void) {
     return (~effective & ((1ULL << 38) - 1)) == 0;
 }
 
+/* In its map each number is its own. */
+static int in_inits_users(void) {
+    unsigned long inside = 1, outside = 1, many = 0;
+    FILE *file = fopen("/proc/self/uid_map", "re");
+    int read = file ? fscanf(file, "%lu %lu %lu", &inside, &outside, &many) : 0;
+    if (file)
+        fclose(file);
+    return read == 3 && !inside && !outside && many == 4294967295UL;
+}
+
 static enum who who(void) {
     static enum who found;
     struct statvfs groups;
     if (found)
         return found;
     int sealed = !statvfs("/sys/fs/cgroup/memory", &groups) && groups.f_flag & ST_RDONLY;
-    return found = in_inits_mounts() ? HOST : !geteuid() && has_every_capability() && !sealed ? ADMIN : PLAIN;
+    int root = !geteuid() && in_inits_users();
+    return found = in_inits_mounts() ? HOST : root && has_every_capability() && !sealed ? ADMIN : PLAIN;
 }
 
 static uint64_t mounts(void) {

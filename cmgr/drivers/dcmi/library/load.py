@@ -1,8 +1,9 @@
 """Which library this driver wants, where the packages of the Ascend driver put it, and who may open it.
 
 To the kernel's side of that driver a process is on the host only in init's mount namespace. In another it is an
-ordinary container, but for one with all capabilities. When that opens the library, it takes every chip away from all
-other containers; its lists of processes are empty, and each of its resets is refused.
+ordinary container, but for one with root and all capabilities in init's user namespace, and no read-only memory cgroup.
+When an ordinary one opens the library, it takes every chip away from all other containers; its lists of processes are
+empty, and each of its resets is refused. (The maker's driver of 2026-07: docker_query.c 26-147, ka_system.c 177-213.)
 """
 
 from pathlib import Path
@@ -27,23 +28,37 @@ WANTED = Wanted(
 
 _CAPABILITIES = 38
 
+_OF_INIT = ["0", "0", "4294967295"]
+"""The map of the user namespace of init: each number is its own."""
+
+_GROUPS = "/sys/fs/cgroup/memory"
+
 
 def check_host(proc: Path = Path("/proc")) -> None:
     """Raise `DriverMissing` where the library is not to be opened, because this process would be a container to it."""
     # Where nobody can say it the library refuses by itself those that must not use it.
-    if in_the_host(proc=proc) or not (lacking := _lacking(proc)):
+    if in_the_host(proc=proc) or not (lacks := _lacks(proc)):
         return
-    numbers = ", ".join(map(str, lacking))
     raise DriverMissing(
-        f"cannot open {LIBRARY} here: this process is not in the mount namespace of init and lacks the capabilities "
-        f"{numbers}, so it is a container to the Ascend driver, which would take the chips from all others",
+        f"cannot open {LIBRARY} here: this process is not in the mount namespace of init and {lacks}, so it is a "
+        "container to the Ascend driver, which would take the chips from all others",
         hint="nsenter --target 1 --mount cmgr check shows whether it works there; of a unit take out whatever makes "
         "a mount namespace (ProtectSystem=, PrivateTmp=, ReadWritePaths= and their like): systemctl edit UNIT",
     )
 
 
-def _lacking(proc: Path) -> list[int]:
-    """Return the numbers of the capabilities, of those that the driver asks for, that this process does not have."""
-    status = (proc / "self" / "status").read_text(errors="replace").splitlines()
-    effective = int(next(line for line in status if line.startswith("CapEff:")).split()[1], 16)
-    return [number for number in range(_CAPABILITIES) if not effective >> number & 1]
+def _lacks(proc: Path) -> str:
+    """Return why this process is not the host's all the same, in words; nothing where it is."""
+    status = dict(line.split(":", 1) for line in _read(proc, "status").splitlines() if ":" in line)
+    effective = int(status["CapEff"], 16)
+    if lacking := [str(number) for number in range(_CAPABILITIES) if not effective >> number & 1]:
+        return f"lacks the capabilities {', '.join(lacking)}"
+    if status["Uid"].split()[1] != "0" or _read(proc, "uid_map").split() != _OF_INIT:
+        return "is not root of the host's user namespace"
+    mounts = (line.split() for line in _read(proc, "mountinfo").splitlines())
+    sealed = any(words[4] == _GROUPS and "ro" in words[5].split(",") for words in mounts)
+    return f"has {_GROUPS} read-only" if sealed else ""
+
+
+def _read(proc: Path, name: str) -> str:
+    return (proc / "self" / name).read_text(errors="replace")

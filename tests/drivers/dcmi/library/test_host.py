@@ -94,17 +94,22 @@ def test_on_the_host_everything_is_seen(machine: Standin) -> None:
     assert {path.name for path in held if path.parent == machine.devices} == {f"davinci{n}" for n in range(4)}
 
 
-def proc(tmp_path: Path, ours: str, inits: str, capabilities: str) -> Path:
+EVERYTHING, WITHOUT_ADMIN = "0000003fffffffff", "0000003fffdfffff"
+OF_INIT = "         0          0 4294967295\n"
+
+
+def proc(
+    tmp_path: Path, ours: str, inits: str, capabilities: str = EVERYTHING, *, uid: int = 0, users: str = OF_INIT
+) -> Path:
     for process, mounts in (("self", ours), ("1", inits)):
         (tmp_path / process).mkdir()
         (tmp_path / process / "mountinfo").write_text(
             "".join(f"{m} 1 0:2 / /x rw - ext4 x rw\n" for m in mounts.split())
         )
-    (tmp_path / "self" / "status").write_text(f"Name:\tcmgr\nCapInh:\t0\nCapEff:\t{capabilities}\n")
+    identity = f"Name:\tcmgr\nUid:\t0\t{uid}\t0\t0\nCapInh:\t0\nCapEff:\t{capabilities}\n"
+    (tmp_path / "self" / "status").write_text(identity)
+    (tmp_path / "self" / "uid_map").write_text(users)
     return tmp_path
-
-
-EVERYTHING, WITHOUT_ADMIN = "0000003fffffffff", "0000003fffdfffff"
 
 
 @pytest.mark.parametrize(
@@ -122,6 +127,24 @@ def test_each_capability_that_lacks_is_named(tmp_path: Path, capabilities: str, 
     with pytest.raises(DriverMissing, match=f"lacks the capabilities {numbers}, so it is a container") as refused:
         check_host(proc(tmp_path, "30 31", "22 23", capabilities))
     assert "nsenter --target 1 --mount" in refused.value.hint
+
+
+@pytest.mark.parametrize(("uid", "users"), [(0, "0 100000 65536\n"), (1000, OF_INIT), (0, "0 1000 1\n")])
+def test_all_capabilities_in_a_user_namespace_are_none(tmp_path: Path, uid: int, users: str) -> None:
+    with pytest.raises(DriverMissing, match=r"is not root of the host's user namespace, so it is a container"):
+        check_host(proc(tmp_path, "30 31", "22 23", uid=uid, users=users))
+
+
+@pytest.mark.parametrize(("options", "sealed"), [("ro,nosuid", True), ("rw,nosuid", False)])
+def test_a_memory_group_that_is_read_only_makes_a_container(tmp_path: Path, options: str, sealed: bool) -> None:
+    proc(tmp_path, "30 31", "22 23")
+    with (tmp_path / "self" / "mountinfo").open("a") as file:
+        file.write(f"32 30 0:29 / /sys/fs/cgroup/memory {options} - cgroup cgroup rw,memory\n")
+    if not sealed:
+        check_host(tmp_path)
+        return
+    with pytest.raises(DriverMissing, match="has /sys/fs/cgroup/memory read-only, so it is a container"):
+        check_host(tmp_path)
 
 
 def test_where_nobody_can_say_the_library_is_left_to_say_it(tmp_path: Path) -> None:
