@@ -38,6 +38,7 @@ _MEANT: Mapping[int, str] = {
     abi.NO_DEVICE: "a chip of it starts, or is divided",
     abi.NOT_READY: "a chip of it is not ready",
     abi.IN_CONTAINER: "the driver is busy",
+    abi.FILE_FAILED: f"the driver cannot write {kills.FILE}, which it does first; cmgr check says why",
     abi.UPGRADING: "its firmware is being upgraded",
     abi.OCCUPIED: "a chip of it is occupied",
     abi.NOT_PERMITTED: "the driver lets only root on a bare machine reset chips, and takes cmgr for something else",

@@ -29,6 +29,7 @@ NOT_READY = -8012
 """Not ready, try again. From the health call it means that the chip boots, is in a reset, or has left the bus."""
 
 IN_CONTAINER = -8013
+FILE_FAILED = -8014
 UPGRADING = -8017
 OCCUPIED = -8020
 NOT_SET = -8023
@@ -48,7 +49,7 @@ WORDS: Mapping[int, str] = {
     -8011: "message could not be received",
     NOT_READY: "not ready",
     IN_CONTAINER: "not supported inside a container",
-    -8014: "file operation failed",
+    FILE_FAILED: "file operation failed",
     -8015: "reset failed",
     -8016: "reset cancelled",
     UPGRADING: "upgrade in progress",
