@@ -5,6 +5,7 @@ Nothing here limits how long a call takes or how many there are at a time: `driv
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import byref, c_int, c_uint8, c_uint32, create_string_buffer
@@ -51,6 +52,8 @@ class Library:
             hint = "the libraries of the Ascend driver that it needs must be in LD_LIBRARY_PATH or the loader's cache"
             raise DriverMissing(f"cannot open {path}", hint=hint) from error
         self._lacking: set[tuple[object, ...]] = set()
+        # The library locks /etc/vnpu.cfg, which it writes anew, by fcntl: that keeps other processes out, not threads.
+        self._dividing = threading.Lock()
         self.family = self._begin()
 
     def _begin(self) -> int:
@@ -281,7 +284,8 @@ class Library:
     def make_vdevice(self, place: Location, number: int, template: str, group: int | None) -> None:
         """Make a vNPU of that id."""
         wish = abi.VdeviceWish(number, abi.UNREAD if group is None else group, template.encode()[:31])
-        self._ask("make vNPU", place, byref(wish), byref(abi.VdeviceMade()))
+        with self._dividing:
+            self._ask("make vNPU", place, byref(wish), byref(abi.VdeviceMade()))
 
     @property
     def makes_vdevices(self) -> bool:
@@ -290,7 +294,8 @@ class Library:
         return self._function(made.one if self.family == 1 else made.two, None) is not None
 
     def destroy_vdevice(self, place: Location, number: int) -> None:
-        self._ask("destroy vNPU", place, number)
+        with self._dividing:
+            self._ask("destroy vNPU", place, number)
 
     def boot_status(self, place: Location) -> int:
         value = c_int(-1)

@@ -1,8 +1,11 @@
 """vNPUs: which a chip has, what a reset does to them, and making them again."""
 
 import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from traceback import walk_stack
 
 import pytest
 
@@ -209,6 +212,32 @@ def test_what_cannot_be_made_is_told_and_the_rest_is_made(machine: Standin, open
         "cannot make shares of chip 7 again: there is no such chip"
     )
     assert machine.vdevices(1) == {116: "vir04", 117: "vir02_1c"}
+
+
+def making_now() -> int:
+    """Return how many threads are making a vNPU, or wait for their turn."""
+    stacks = (walk_stack(frame) for frame in sys._current_frames().values())
+    return sum(any(frame.f_code.co_name == "make_vdevice" for frame, _ in stack) for stack in stacks)
+
+
+def test_vnpus_are_made_one_after_the_other_however_long_each_takes(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.destroy(1, 117)
+    machine.hang(0, Purpose.MAKE_VDEVICE)
+    making = [
+        threading.Thread(target=driver.make_shares, args=({ChipId(chip): (Share(number, "vir04"),)},))
+        for chip, number in ((0, "100"), (1, "117"))
+    ]
+    making[0].start()
+    eventually(lambda: making_now() == 1)
+    making[1].start()
+    eventually(lambda: making_now() == 2 or not making[1].is_alive())
+    assert 117 not in machine.vdevices(1)
+    machine.hang(0, Purpose.MAKE_VDEVICE, hangs=False)
+    for thread in making:
+        thread.join()
+    assert (machine.vdevices(0), machine.get("overwritten")) == ({100: "vir04"}, 0)
+    assert 117 in machine.vdevices(1)
 
 
 def test_a_library_that_cannot_make_any_says_so(ascend: Make, opened: Open) -> None:
