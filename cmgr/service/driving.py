@@ -2,9 +2,11 @@
 
 import faulthandler
 import os
+import signal
 import socket
 import stat
 import sys
+from contextlib import suppress
 from functools import partial
 
 from cmgr.errors import CmgrError
@@ -25,8 +27,18 @@ def drive(connect: str | None) -> int:
     from cmgr.drivers.program.serving import Server
     from cmgr.runtimes import open_units
 
-    Server(line, lambda config: open_here(config, partial(open_units, config))).run()
+    def begun() -> None:
+        # Until now nothing is lost when it is killed; from now on it would be in the midst of a reset.
+        signal.signal(signal.SIGTERM, lambda *_: _let_go(line))
+
+    Server(line, lambda config: open_here(config, partial(open_units, config)), begun).run()
     return 0
+
+
+def _let_go(line: socket.socket) -> None:
+    """Have the process end as if the service had let go of it: it answers what it was asked for."""
+    with suppress(OSError):
+        line.shutdown(socket.SHUT_RD)
 
 
 def _line(connect: str | None) -> socket.socket:

@@ -47,11 +47,14 @@ Request = Mapping[str, Any]
 
 
 class Server:
-    """`opened` opens the driver, with the configuration that the service sends."""
+    """`opened` opens the driver, with the configuration that the service sends; `begun` is called once it has."""
 
-    def __init__(self, line: socket.socket, opened: Callable[[Config], ChipDriver]) -> None:
+    def __init__(
+        self, line: socket.socket, opened: Callable[[Config], ChipDriver], begun: Callable[[], None] = lambda: None
+    ) -> None:
         self._line = line
         self._opened = opened
+        self._begun = begun
         self._driver: ChipDriver | None = None
         self._outgoing: deque[bytes] = deque()
         self._changed = threading.Condition()
@@ -72,6 +75,7 @@ class Server:
                 # The first one opens the driver, which may fork: there are no threads yet.
                 if line := lines.readline(wire.MOST):
                     self._serve(json.loads(line))
+                self._begun()
                 threading.Thread(target=self._send, name="tell", daemon=True).start()
                 while line := lines.readline(wire.MOST):
                     pool.submit(self._serve, json.loads(line))

@@ -112,6 +112,7 @@ struct world {
     int32_t told_s, told_us; /* When the subscriber was called last, on the monotonic clock. */
     int32_t by_board; /* A guess: older drivers of 910As in SMP reset the board with any chip of it, as MindCluster does. */
     int32_t rescans; /* How many there were. */
+    int32_t hanging; /* So many calls do not come back. */
     int32_t late_process; /* The process that is on the chip when the next reset is ordered, and not before. */
     int32_t queries; /* So many resets come while some program asks a chip of theirs something. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
@@ -414,8 +415,10 @@ static struct chip *enter(int chip, enum purpose purpose, int *answer) {
     struct chip *c = &W->chip[chip];
     if (c->hangs[purpose]) {
         atomic_fetch_sub(&W->inside, 1);
+        W->hanging++;
         while (c->hangs[purpose])
             wait_for_bell(0);
+        W->hanging--;
         atomic_fetch_add(&W->inside, 1);
     }
     if (purpose == CODES && W->read_ms)
@@ -1370,7 +1373,7 @@ static int32_t *setting(const char *name) {
         {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
         {"old_counters", &W->old_counters}, {"unsupported", &W->unsupported},
         {"no_pcie", &W->no_pcie}, {"no_die", &W->no_die}, {"no_label", &W->no_label}, {"either_family", &W->either_family}, {"in_no_pod", &W->in_no_pod}, {"read_ms", &W->read_ms},
-        {"made_vdevices", &W->made_vdevices}, {"overwritten", &W->overwritten}, {"mortal", &W->mortal}, {"told_s", &W->told_s}, {"told_us", &W->told_us},
+        {"made_vdevices", &W->made_vdevices}, {"overwritten", &W->overwritten}, {"hanging", &W->hanging}, {"mortal", &W->mortal}, {"told_s", &W->told_s}, {"told_us", &W->told_us},
         {"sensors_leave", &W->sensors_leave}, {"resumed", &W->resumed},
         {"refuse_updates", &W->refuse_updates}, {"most_inside", (int32_t *)&W->most_inside},
     };
