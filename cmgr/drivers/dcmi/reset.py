@@ -234,8 +234,9 @@ class Resetter:
             why = f"cannot reset {listed(ring)}, and its out-of-band channel cannot be used"
             raise DriverError(why) from refused
         try:
-            self._check_free(ring)
-            self._taken_away_and_found(place, ring)
+            with self._rescans.alone():
+                self._check_free(ring)
+                self._taken_away_and_found(place, ring)
         except (StillUnderWay, ResetRefused):
             raise
         except DriverError as error:
@@ -264,10 +265,11 @@ class Resetter:
     def rescan_due(self) -> None:
         """Look for what an earlier life took off the bus: for each card, as the library has forgotten its brother."""
         seconds = self._settings.reset_timeout.total_seconds()
-        for place in {place.card: place for place in reversed(self._rescans.due)}.values():
-            with suppress(DriverError):
-                self._caller.call(owner_of(place), seconds, partial(self._library.rescan, place))
-                self._rescans.done([each for each in self._rescans.due if each.card == place.card])
+        with suppress(DriverError), self._rescans.alone():
+            for place in {place.card: place for place in reversed(self._rescans.due)}.values():
+                with suppress(DriverError):
+                    self._caller.call(owner_of(place), seconds, partial(self._library.rescan, place))
+                    self._rescans.done([each for each in self._rescans.due if each.card == place.card])
 
     def lost(self) -> list[str]:
         """Return, in words, which chips were taken off the bus for a reset, and not found again."""

@@ -4,10 +4,12 @@ The library remembers the brother of a card only in the process that took both a
 next life, too.
 """
 
+import fcntl
 import json
+import os
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cmgr import atomic
@@ -38,6 +40,26 @@ class Rescans:
             return tuple(Location(*map(int, place)) for place in json.loads(self._path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return ()  # At worst a chip stays away until the machine is started anew, as without the file.
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Do something that no other process of cmgr does now: the one of an earlier life may yet be in its reset.
+
+        Waits for that, and takes what is due as that has left it. Raises `DriverError`.
+        """
+        if self._path is None:
+            yield
+            return
+        try:
+            directory = os.open(self._path.parent, os.O_RDONLY)
+        except OSError as error:
+            raise DriverError(f"cannot open {self._path.parent}: {error.strerror}") from error
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            self._due = self._read()
+            yield
+        finally:
+            os.close(directory)
 
     def add(self, places: Iterable[Location]) -> None:
         """Note that these are taken off the bus. Raises `DriverError`: then they must not be."""

@@ -1,13 +1,16 @@
 """Out-of-band resets: what was taken off the bus for one is looked for again, whatever became of it."""
 
 import json
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from traceback import walk_stack
 
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
-from cmgr.drivers.dcmi.resetting.rescans import NAME
+from cmgr.drivers.dcmi.resetting.rescans import NAME, Rescans
 from cmgr.errors import DriverError, chain
 from cmgr.model.values.chips import ChipId
 from tests.fakes.dcmi import hosts
@@ -82,6 +85,28 @@ def test_the_next_life_looks_for_both_cards_that_were_not_looked_for(machine: St
     machine.set("fail_resets", 0)
     reset(later)
     assert machine.resets[-1].answer == 0
+
+
+def test_the_next_life_looks_for_none_before_the_reset_of_the_last_one_is_over(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, out_of_band=True)
+    machine.answer(0, Purpose.RESCAN, -8011)
+    with pytest.raises(DriverError, match="out of band either"):
+        reset(driver)
+    machine.answer(0, Purpose.RESCAN, 0)
+    earlier, later = Rescans(machine.library.parent), opened(machine)
+    with earlier.alone():
+        later.watch(lambda _: None)
+        eventually(lambda: "alone" in functions_of("dcmi-rescan"))
+        earlier.done(earlier.due[:2])
+    eventually(lambda: noted(machine) == [])
+    assert machine.get("rescans") == 1, "the last one has looked for the other card"
+
+
+def functions_of(name: str) -> set[str]:
+    """Return the functions that the thread of that name is in."""
+    numbers = {thread.ident for thread in threading.enumerate() if thread.name == name}
+    stacks = [walk_stack(frame) for number, frame in sys._current_frames().items() if number in numbers]
+    return {frame.f_code.co_name for stack in stacks for frame, _ in stack}
 
 
 def test_nothing_is_taken_off_the_bus_that_cannot_be_noted(machine: Standin, opened: Open) -> None:
