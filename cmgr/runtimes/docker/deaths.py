@@ -21,7 +21,7 @@ class _Life:
 
     `orders`: until when it counts that it was told to end, by the code with which it must end; None: with any.
     `ours`: when each stop of ours began, of which `heard` were told back. `theirs`: somebody else's order to stop it,
-    since when and until when. `stops`: how many stops were told to have worked.
+    since when and until when. `stops`: how many stops were told to have worked. `died`: when it was told to have ended.
     """
 
     def __init__(self, *, begun: bool = False) -> None:
@@ -32,6 +32,7 @@ class _Life:
         self.theirs: tuple[float, float] | None = None
         self.stops = 0
         self.ended = False
+        self.died = math.inf
         self.asked: bool | None = None
 
     def counts(self, at: float, code: int | None) -> bool:
@@ -90,11 +91,12 @@ class Deaths:
     def was_theirs(self, id_: str, began: float, patience: float) -> bool:
         """Return whether somebody else's stop was under way when this one of ours began, which has worked.
 
-        One whose time was over then may have been given longer: its own word is awaited, which comes at once.
+        One whose time was over then may have been given longer: its own word is awaited, which comes at once. One whose
+        life was over is past, though nothing was told yet of the life that ours has ended.
         """
         with self._lock:
             life = self._lives.get(id_, _Life())
-            if life.theirs is None or life.theirs[0] > began:
+            if life.theirs is None or life.theirs[0] > began or life.died < began:
                 return False
             return life.theirs[1] >= began or self._lock.wait_for(lambda: life.stops > len(life.ours), patience)
 
@@ -102,7 +104,8 @@ class Deaths:
         """It ended. `all_seen`: had anybody told it to, we would know."""
         with self._lock:
             life = self._lives.setdefault(id_, _Life())
-            life.ended, life.asked = True, True if life.counts(at, code) else False if all_seen else None
+            life.ended, life.died = True, at
+            life.asked = True if life.counts(at, code) else False if all_seen else None
 
     def stopped(self, id_: str, *, after_death: bool) -> None:
         """A stop of it has worked. `after_death`: that is never told before the end, so a life that goes on is new."""

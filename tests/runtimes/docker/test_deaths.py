@@ -194,6 +194,9 @@ def test_that_somebody_asked_for_an_end_is_known_after_such_a_list() -> None:
         ("ours kill ours kill die stop stop", False),
         ("kill over kill ours kill die stop", True),
         ("kill die start ours kill die stop", False),
+        # The new life is told late.
+        ("kill die stop ours", False),
+        ("kill die start ours start kill die stop", False),
     ],
 )
 def test_a_stop_of_somebody_else_that_was_under_way_when_ours_began_is_known(story: str, theirs: bool) -> None:
