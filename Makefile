@@ -21,7 +21,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-stories reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -32,6 +32,7 @@ quick test: export CMGR_WALKS ?= 15
 test-shipped: export CMGR_WALKS ?= 3
 quick test test-shipped: export CMGR_FUZZ ?= 0.2
 test test-newest: export CMGR_EACH ?= 3
+test: export CMGR_HANDS ?= 1
 
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
@@ -135,6 +136,7 @@ reliability: $(STAMP)
 		--ignore=tests/packages/whole/test_whole_machine.py
 	$(BIN)/python -m tests.support.figures build/reliability.json
 	$(MAKE) reliability-stories
+	$(MAKE) reliability-hands
 	$(MAKE) reliability-fleet
 
 # The stories of other people's machines, on the daemons of this machine, of Debian's stable suite and of its newest.
@@ -145,6 +147,11 @@ reliability-stories: $(STAMP)
 	$(BIN)/pytest tests/stories
 	PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" $(BIN)/pytest -m "docker or containerd" tests/stories
 	PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" $(BIN)/pytest -m "docker or containerd" tests/stories
+
+# In parts: whoever has an hour walks one of them (CMGR_HANDS_FROM=50 CMGR_HANDS=50 .venv/bin/pytest tests/stories/hands).
+reliability-hands: $(STAMP)
+	@sh tests/support/install.sh
+	for from in 0 50 100 150; do CMGR_HANDS_FROM=$$from CMGR_HANDS=50 $(BIN)/pytest $(THREE_EACH) tests/stories/hands || exit; done
 
 reliability-fleet: $(STAMP)
 	@sh tests/support/install.sh

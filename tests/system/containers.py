@@ -150,6 +150,10 @@ class Containers:
         """Set the restart policy."""
         self._client.update_container(name, restart_policy={"Name": policy, "MaximumRetryCount": 0})  # type: ignore[arg-type]  # knows two names only
 
+    def rename(self, name: str, other: str) -> None:
+        self._client.rename(name, other)
+        self.names[self.names.index(name)] = other
+
     def limit(self, name: str, *, shares: int) -> None:
         """Set how much of the processors it gets beside others, as `docker update` does."""
         self._client.update_container(name, cpu_shares=shares)
