@@ -1,4 +1,4 @@
-"""The documents about slots, CDI, faults that persons or programs bring, and the page's sessions.
+"""The documents about slots, CDI, faults that persons or programs bring, fault tables, and the page's sessions.
 
 As `shapes` has the others, and for types only, too.
 """
@@ -126,3 +126,17 @@ class Injected(TypedDict):
     part: Annotated[str, "the part of the machine"]
     code: Annotated[str, "the fault's code"]
     assertion: Annotated[str, "occurred, cleared or once"]
+
+
+class Difference(TypedDict):
+    code: Annotated[str, "the code"]
+    here: Annotated[str, "its level in the table in use, or `in no table`"]
+    there: Annotated[str, "its level in the file"]
+    meaning: Annotated[str, "what it means, where the table in use says it"]
+
+
+class Comparison(TypedDict):
+    differences: Annotated[list[Difference], "the codes whose level is not the same in both tables"]
+    same: Annotated[int, "so many codes have the same level in both"]
+    reported: Annotated[list[str], "codes of nine digits, which no driver tells: left out"]
+    warnings: Annotated[list[str], "what is odd in the file"]

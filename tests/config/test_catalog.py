@@ -33,20 +33,20 @@ def mistakes_of(path: str) -> tuple[str, ...]:
     return caught.value.mistakes or (caught.value.message,)
 
 
-def test_the_built_in_table_has_each_of_the_781_codes_once() -> None:
+def test_the_built_in_table_has_each_of_the_821_codes_once() -> None:
     shipped = json.loads((TABLES / "levels.json").read_text())
     codes = [code for key in shipped for code in shipped[key]]
     assert [key for key in KEYS if key in shipped] == list(shipped)
-    assert len(codes) == len(set(codes)) == 781
+    assert len(codes) == len(set(codes)) == 821
     assert all(shipped[key] == sorted(shipped[key]) for key in shipped)
     shown = load_catalog(Config()).entries.values()
-    assert [entry.origin for entry in shown].count("built-in table ascend") == 781
+    assert [entry.origin for entry in shown].count("built-in table ascend") == 821
 
 
 def test_links_are_the_networks_and_what_ails_is_known_as_that() -> None:
     catalog = load_catalog(Config())
     links = {code for code, entry in catalog.entries.items() if entry.fault_class is FaultClass.NETWORK}
-    assert links == {"81078603", "81078605", "81078607", "81B18603"}
+    assert links == {"81078603", "81078605", "81078607", "81B18603", "81B18605"}
     assert catalog.judge(FaultCode("8C2FA001"), None).handling is Handling.SubHealthFault
 
 
@@ -64,11 +64,42 @@ def test_links_are_the_networks_and_what_ails_is_known_as_that() -> None:
         ("80F7860C", Handling.NotHandleFault),
         ("80BB880D", Handling.RestartRequest),
         ("814D8008", Handling.NotHandleFault),
+        ("80B18009", Handling.NotHandleFault),
+        ("8118045A", Handling.PreSeparateNPU),
+        ("81CB8009", Handling.FreeRestartNPU),
+        ("8C4DA000", Handling.RestartNPU),
+        ("81B18605", Handling.SubHealthFault),
     ],
 )
 def test_what_a_950_and_its_cards_controller_tell_is_known(code: str, handling: Handling) -> None:
     verdict = load_catalog(Config()).judge(FaultCode(code), None)
     assert (verdict.handling, verdict.known) == (handling, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "handling"),
+    [
+        ("80818C06", Handling.SubHealthFault),
+        ("81078605", Handling.SubHealthFault),
+        ("8C1F860A", Handling.SubHealthFault),
+        ("81B38004", Handling.RestartNPU),
+        ("81B38009", Handling.RestartNPU),
+        ("816F8002", Handling.RestartNPU),
+    ],
+)
+def test_where_ascends_programs_differ_the_one_that_is_kept_up_to_date_counts(code: str, handling: Handling) -> None:
+    """MindCluster: ascend-device-plugin/build/faultCode.json (2026-06-29), container-manager config.go (2026-01-22)."""
+    assert load_catalog(Config()).judge(FaultCode(code), None).handling is handling
+
+
+@pytest.mark.parametrize("code", ["020000002", "020001002", "110000002", "110001024", "200001002"])
+def test_codes_that_ascends_plugin_makes_itself_are_no_chips_faults(tmp_path: Path, code: str) -> None:
+    """The same file of the plugin has them; an event's id in DCMI has 32 bits."""
+    assert FaultCode(code) not in load_catalog(Config()).entries
+    catalog, warnings = catalog_of(
+        written(tmp_path / "faults.json", json.dumps({"SeparateNPUCodes": [code, "80B18009"]}))
+    )
+    assert (catalog.judge(FaultCode(code), None).fault_class, warnings) == (FaultClass.REPORTED, [])
 
 
 def test_every_code_of_a_cards_controller_keeps_new_work_from_the_chip() -> None:
@@ -118,7 +149,7 @@ def test_a_code_has_its_level_origin_and_meaning(code: str, level: Level, meanin
     assert verdict.known
 
 
-@pytest.mark.parametrize(("table", "codes"), [("ascend", 781), ("nvidia", 320)])
+@pytest.mark.parametrize(("table", "codes"), [("ascend", 821), ("nvidia", 320)])
 def test_every_code_has_a_meaning_and_an_advice_in_two_languages(table: str, codes: int) -> None:
     entries = [e for e in load_catalog(Config()).entries.values() if e.origin == f"built-in table {table}"]
     assert len(entries) == codes

@@ -1,7 +1,11 @@
 """The command that looks at everything the service needs, and changes nothing."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cmgr.cli import source
 from cmgr.cli.options import Showing
@@ -9,10 +13,18 @@ from cmgr.cli.text import out
 from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
 
+if TYPE_CHECKING:
+    import typer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions(Showing):
-    pass
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--table", metavar="FILE", help="Only show how a maker's fault table differs from the one in use."
+        ),
+    ] = None
 
 
 def check(options: CheckOptions) -> int:
@@ -20,6 +32,8 @@ def check(options: CheckOptions) -> int:
 
     Configuration, fault tables, driver, runtimes, database, socket and group. Changes nothing.
     """
+    if options.table is not None:
+        return _compare(options, options.table)
     from cmgr.cli.check.around import directories
     from cmgr.cli.check.checks import findings
     from cmgr.cli.check.finding import ERROR, OK, Finding, lines, of_error
@@ -36,6 +50,14 @@ def check(options: CheckOptions) -> int:
     told = {"ok": not failed, "findings": [asdict(f) for f in found]}
     out.result(told, lines(found, out.width()), options.as_json)
     return 1 if failed else 0
+
+
+def _compare(options: CheckOptions, path: Path) -> int:
+    from cmgr.cli.check.compared import compared, lines
+
+    found = compared(source.configuration(options), path)
+    out.result(found, lines(found, out.width()), options.as_json)
+    return 0
 
 
 def _read_from(options: CheckOptions) -> str:

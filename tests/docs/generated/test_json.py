@@ -10,9 +10,12 @@ import pytest
 
 from cmgr.cli import main
 from cmgr.service.door.client import order
+from cmgr.vendor import vendors
 from tests.docs.made.json_page import PAGE, SHAPES, documents, mistakes, page
 from tests.support.service import LATER, Service
 from tests.support.waiting import eventually
+
+TABLE = next(iter(vendors())).tables / "levels.json"
 
 DOCUMENTS = documents(PAGE.read_text())
 
@@ -39,7 +42,7 @@ def service() -> Iterator[Service]:
 
 
 def words(command: str) -> list[str]:
-    given = {"EPISODE": "1", "CODE": "80E24E00"}
+    given = {"EPISODE": "1", "CODE": "80E24E00", "FILE": str(TABLE)}
     return [given.get(word, word) for word in command.split()]
 
 

@@ -28,6 +28,7 @@ SHAPES = {
     "history --all": shapes.History,
     "explain CODE": shapes.Explanation,
     "check": shapes.Check,
+    "check --table FILE": slot_shapes.Comparison,
     "version": shapes.Version,
 }
 """By the command that prints it."""

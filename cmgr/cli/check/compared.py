@@ -1,0 +1,59 @@
+"""A maker's fault table beside the one in use: makers change theirs every month."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmgr.cli.text import render
+from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_levels
+from cmgr.config.tables.table import parse_table
+from cmgr.errors import ConfigError
+from cmgr.model.values.faults import FaultCode
+from cmgr.model.values.handling.catalog import Catalog, is_reported
+from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.view.slot_shapes import Comparison, Difference
+
+UNKNOWN = "in no table"
+
+
+def compared(config: Config, path: Path) -> "Comparison":
+    """Return how the file's codes differ from those in use. Raises `ConfigError` with every mistake of the file."""
+    catalog, theirs = load_levels(config, lambda _: None), parse_table(_read(path), str(path))
+    # The gravest counts where a code stands twice, as in the table in use.
+    there = {code: key[1].name for key in sorted(theirs.levels, key=lambda k: k[1]) for code in theirs.levels[key]}
+    reported = sorted(filter(is_reported, there))
+    differing = [*_differing(catalog, {code: word for code, word in there.items() if code not in reported})]
+    same = len(there) - len(reported) - len(differing)
+    return {"differences": differing, "same": same, "reported": [*reported], "warnings": [*theirs.warnings]}
+
+
+def _read(path: Path) -> str:
+    # Anybody may have written what is only compared.
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}") from error
+
+
+def _differing(catalog: Catalog, there: Mapping[FaultCode, str]) -> "Iterator[Difference]":
+    for code, word in sorted(there.items()):
+        entry = catalog.entries.get(code)
+        here = entry.handling.name if entry is not None else UNKNOWN
+        if here != word:
+            yield {"code": code, "here": here, "there": word, "meaning": entry.meaning if entry is not None else ""}
+
+
+def lines(found: "Comparison", width: int) -> list[str]:
+    """Return a row for each code that differs, and the sum."""
+    rows = [(d["code"], d["here"], d["there"], d["meaning"]) for d in found["differences"]]
+    table = [*render.table(("CODE", "HERE", "THERE", "MEANING"), rows, width), ""] if rows else []
+    unknown = sum(here == UNKNOWN for _, here, _, _ in rows)
+    reported = ", ".join(found["reported"])
+    left = [f"left out, since no driver tells codes of nine digits: {reported}"] if reported else []
+    total = (
+        f"{counted(len(rows) - unknown, 'code')} of another level, {unknown} in no table here, {found['same']} the same"
+    )
+    return [*table, *found["warnings"], *left, total]
