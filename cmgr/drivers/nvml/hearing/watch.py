@@ -12,15 +12,14 @@ Rules:
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence, Set
-from datetime import timedelta
 
-from cmgr.drivers.kernel_log import boot_id
 from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing import kernel_log
 from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
 from cmgr.drivers.nvml.hearing.reboots import Reboots
+from cmgr.drivers.nvml.hearing.switches import Switches
 from cmgr.drivers.nvml.hearing.xids import SETTLE, Xids
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Event, Refused
@@ -29,9 +28,8 @@ from cmgr.drivers.nvml.machine import Machine, renumbered
 from cmgr.errors import DriverError, chain
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import Chip, ChipId
-from cmgr.model.values.faults import Assertion, FaultCode, Severity
-from cmgr.model.values.machine import Symptom
-from cmgr.model.values.messages.facts import ChipsListed, FaultReported, MachineTold, ReadNeeded, Remarked
+from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded, Remarked
 from cmgr.ports import DriverFact
 
 WANTED = (
@@ -54,12 +52,6 @@ IDLE = 60.0
 
 MOST_HEARD = 1024
 """So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
-
-MOST_SWITCH_XIDS = 64
-"""So many errors of switches are told at once, the newest ones."""
-
-SWITCHES = "nvswitch"
-"""The source of their errors, beside those of the machine's other faults."""
 
 NOT_BEGUN = -1
 """The number among Xids of the news that the driver could not begin with a GPU."""
@@ -128,8 +120,7 @@ class Watch:
         self._reboots = Reboots(self.say, ears.machine.buses, ears.mismatch)
         self.look_at_machine = self._reboots.tell_changed
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
-        self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
-        self._boot = boot_id()
+        self._switches = Switches()
         self._sweep_at = 0.0
         self._looks = Looks(pace.relist)
         self._deaf: dict[ChipId, _Deaf] = {}
@@ -271,7 +262,7 @@ class Watch:
     def _take_line(self, number: int, line: kernel_log.Line, *, fresh: bool) -> None:
         match line:
             case kernel_log.SwitchXid():
-                self._note_switch(line)
+                self.say(self._switches.heard(line))
             case kernel_log.Loaded():
                 self._ears.xids.loaded(number)
                 self._reboots.memory(failed=False)
@@ -300,20 +291,6 @@ class Watch:
                 # The kernel waits for whoever has it open, and with it whoever plugs anything in.
                 self._ears.session.begin_anew(line.bus)
                 self.look_soon()
-
-    def _note_switch(self, line: kernel_log.SwitchXid) -> None:
-        """Tell all that the switches have said: a fault of the machine, for nobody says which GPUs it concerns."""
-        self._switches.pop((line.switch, line.number), None)
-        self._switches[line.switch, line.number] = line
-        for key in list(self._switches)[:-MOST_SWITCH_XIDS]:
-            del self._switches[key]
-        self.say(MachineTold(SWITCHES, tuple(map(self._symptom, self._switches.values()))))
-
-    def _symptom(self, line: kernel_log.SwitchXid) -> Symptom:
-        code, text = FaultCode(f"SXid {line.number}"), "fatal" if line.fatal else "not fatal"
-        age = timedelta(seconds=max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - line.seconds))
-        mark = f"{self._boot}:{line.record}"
-        return Symptom(code, line.switch, text, mark, age, grave=line.fatal)
 
     def cured(self, chips: Iterable[ChipId]) -> None:
         """These were reset: what was heard of them is over, and the same Xid is another one."""
