@@ -59,6 +59,18 @@ def unit_of(pid: int, proc: Path = Path("/proc")) -> str:
     return found[1] if found else ""
 
 
+def owner_of(pid: int, proc: Path = Path("/proc")) -> str | None:
+    """Return the container that this process is of, else its service of systemd; nothing where it is of neither.
+
+    None: it has ended. Of containers within one another the outermost: nobody in it can say that he is another one.
+    """
+    cgroups = _read(proc / str(pid) / "cgroup")
+    if not cgroups:
+        return None
+    paths = [line.split(":", 2)[-1].removesuffix(" (deleted)") for line in cgroups.splitlines()]
+    return next(filter(None, map(outermost, paths)), "") or unit_of(pid, proc)
+
+
 def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
     """Return the process with all that /proc tells of it. A process that is gone, or not ours to see, has no name."""
     directory = proc / str(holder.pid)

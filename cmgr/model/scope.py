@@ -8,7 +8,7 @@ from cmgr.model.homes import replaced
 from cmgr.model.index import held_on, users_on, with_id
 from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
-from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
+from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -30,7 +30,7 @@ def active_faults(node: Node, chip: ChipId) -> list[Fault]:
 
 def grave_faults(node: Node, chip: ChipId) -> list[Fault]:
     """Return the active faults that speak against the chip."""
-    return [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest]
+    return [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest and not f.spares_others]
 
 
 def blocking_faults(node: Node, chip: ChipId) -> list[Fault]:
@@ -137,20 +137,33 @@ def why_idle(node: Node, *, chips: bool = True) -> str:
 class Scope(NamedTuple):
     """The chips of a ring whose users are to be down now: for a fault that is due, or because they are isolated.
 
-    `mates`: nobody refuses to go, so that healthy ring mates are stopped, too.
+    `mates`: nobody refuses to go, so that healthy ring mates are stopped, too. `whose`: those who are to be down for
+    faults that spare others.
     """
 
     faulty: frozenset[ChipId]
     isolated: frozenset[ChipId]
     mates: bool = True
+    whose: frozenset[str] = frozenset()
 
 
 def widest_scope(node: Node, ring: Ring, at: datetime) -> Scope:
     """Return who is to be down if nobody refuses to go."""
     due = [f for f in handled_faults(node, ring) if (time := stop_due(node, f)) is not None and time <= at]
-    faulty = {f.chip for f in due} if shut(node, ring, due) is None else set()
+    return scope_for(node, ring, due if shut(node, ring, due) is None else [])
+
+
+def scope_for(node: Node, ring: Ring, faults: Iterable[Fault]) -> Scope:
+    """Return who is to be down for these faults if nobody refuses to go."""
+    faulty, whose = set[ChipId](), set[str]()
+    for fault in faults:
+        if fault.spares_others:
+            whose.update(fault.whose or ())
+        else:
+            faulty.add(fault.chip)
     stop = node.policy.isolation.on_isolate is OnIsolate.STOP
-    return Scope(frozenset(faulty), frozenset(c for c in ring.chips if stop and c in node.isolations))
+    isolated = frozenset(c for c in ring.chips if stop and c in node.isolations)
+    return Scope(frozenset(faulty), isolated, whose=frozenset(whose))
 
 
 def scope_of(node: Node, ring: Ring, at: datetime) -> Scope:
@@ -278,7 +291,35 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
         return True
     # Isolation is of one chip: it never reaches the ring mates, whatever the strategy.
     whole_ring = scope.mates and (strategy is Strategy.RING or ring.widened)
-    return bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips))
+    if bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips)):
+        return True
+    return bool(scope.whose) and is_of(node, container, scope.whose)
+
+
+def is_of(node: Node, container: Container, whose: frozenset[str]) -> bool:
+    """Return whether one of these is the container, one that it runs as a unit, or a share that it uses."""
+    key = container.key
+    ids = {key.id, *(c.key.id for c in run_by(node, container))} if key.runtime == SYSTEMD else {key.id}
+    if not whose.isdisjoint(ids):
+        return True
+    chips = [node.chips[chip] for chip in container.chips if chip in node.chips]
+    shares = (share for chip in chips for share in chip.shares if share.id in whose)
+    if any(not container.claims.isdisjoint({share.id, *share.aliases}) for share in shares):
+        return True
+    listed = (report for chip in chips if (report := node.reports.get(chip.id)) is not None)
+    return any(
+        process.container == key.id and process.share in whose for report in listed for process in report.processes
+    )
+
+
+def whose_words(node: Node, fault: Fault) -> str:
+    """Say whom a fault of a program concerns; nothing where it is none, or there is nobody to spare."""
+    users = [c for c in users_on(node, (fault.chip,)) if c.running and not is_covered(node, c)]
+    if fault.spares_others and fault.whose is not None:
+        names = sorted(c.name for c in users if is_of(node, c, fault.whose))
+        return f"; it came of {', '.join(names) or 'no container that runs'}, and concerns nobody else"
+    of_all = fault.momentary and fault.level in PROGRAMS and len(users) > 1
+    return "; whose program it came of is not told, so it concerns all on the chip" if of_all else ""
 
 
 def is_to_be_down(node: Node, chips: frozenset[ChipId], container: Container, at: datetime) -> bool:
@@ -407,7 +448,8 @@ def chip_blocker(node: Node, chip: ChipId) -> str:
     if known is None:
         return f"{node.missing[chip].title if chip in node.missing else f'chip {chip}'} is not there"
     ring = node.rings[known.ring]
-    if chip not in node.isolations and ring.phase not in (Phase.HEALTHY, Phase.RESUMING) and ring.spared is None:
+    busy = ring.keeps_others and ring.phase is not Phase.RESUMING and ring.spared is None
+    if chip not in node.isolations and busy:
         return f"ring {ring.id} is in an episode ({ring.phase})"
     return chip_words(node, chip, blocking_faults(node, chip))
 

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import Assertion
+from cmgr.model.values.faults import Assertion, whose_of_both
 from cmgr.model.values.messages import facts
 from cmgr.ports import Clock
 
@@ -195,4 +195,5 @@ def _merged(queued: facts.Fact, fact: facts.FaultReported) -> facts.FaultReporte
         earlier=queued.earlier + occurrence + fact.earlier,
         first=queued.first or queued.assertion,
         repeated=queued.repeated + told_again,
+        whose=whose_of_both(queued.whose, fact.whose),
     )

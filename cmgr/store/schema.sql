@@ -91,6 +91,7 @@ CREATE TABLE faults (
     fault_class TEXT DEFAULT 'chip' NOT NULL,
     until TEXT,
     highest TEXT,
+    whose TEXT,
     PRIMARY KEY (chip, code, module, since)
 );
 CREATE INDEX faults_by_cleared ON faults (cleared);

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
-from cmgr.model.values.faults import FaultClass, Handling, Level
+from cmgr.model.values.faults import PROGRAMS, FaultClass, Handling, Level
 from cmgr.model.values.handling.catalog import FORMS, Verdict, normal_code
 from cmgr.model.values.handling.policy import LevelPolicy, OnIsolate, Policy, Strategy
 from cmgr.model.values.node import Node
@@ -103,6 +103,8 @@ def what(level: Level, policy: Policy) -> list[str]:
     if not rule.stop and not rule.reset:
         return ["it is recorded and shown; nothing is stopped and nothing is reset"]
     lines = [_stop(rule, policy.strategy)]
+    if level in PROGRAMS and rule.stop and policy.strategy is not Strategy.NEVER:
+        lines.append("stops nobody but the container of the program that it came of, where the driver names that")
     if rule.reset:
         lines += _reset(rule, policy)
     if name := policy.window_of(level):

@@ -13,6 +13,7 @@ from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.doubts import Seen, doubts
+from cmgr.drivers.nvml.hearing.culprits import Culprits
 from cmgr.drivers.nvml.hearing.kernel_log import XidLog
 from cmgr.drivers.nvml.hearing.watch import WANTED as EVENTS
 from cmgr.drivers.nvml.hearing.watch import Ears, Pace, Watch
@@ -94,8 +95,10 @@ class NvmlDriver:
             raise
         self._log, self._deaf = _kernel_log(settings.kernel_log)
         self._root = place.root
-        ears = Ears(self._session, self._machine, self._xids, self._log, lambda: self._installed().mismatch)
-        self._ears = ears
+        self._culprits = Culprits(self._machine.parts, place.root / "proc")
+        self._ears = ears = Ears(
+            self._session, self._machine, self._xids, self._log, self._culprits, lambda: self._installed().mismatch
+        )
         pace = Pace(self._seconds, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds())
         self._watch = Watch(ears, pace, self._resets.asleep)
         self._promises = Promises(place.state)
@@ -213,6 +216,7 @@ class NvmlDriver:
     def _users(self, known: Known, reading: nvml_read.Reading) -> tuple[Process, ...]:
         if reading.holders is None:
             return users_of(known.minor, self._root)
+        self._culprits.listed(known.wired.chip, reading.holders)
         return tuple(map(process_of, reading.holders))
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:

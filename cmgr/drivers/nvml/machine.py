@@ -175,6 +175,11 @@ class Machine:
         """Return whether no Fabric Manager runs here whom GPUs of these need. A rack has it elsewhere."""
         return any(topology.is_switched(known.wired) for known in ring) and not self._managed()
 
+    def parts(self, chip: ChipId) -> tuple[Part, ...]:
+        """Return the parts that MIG divides a GPU into."""
+        known = self._known.get(chip)
+        return () if known is None else known.parts
+
     def is_divided(self) -> bool:
         """Return whether MIG has made parts of a GPU."""
         return any(known.parts for known in self._known.values())

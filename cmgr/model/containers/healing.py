@@ -83,7 +83,7 @@ def _is_ours(node: Node, container: Container) -> bool:
     # Its runtime restarts what exits, and nobody else what is unhealthy.
     if not container.running and container.restart_policy != NO_RESTART:
         return False
-    return not any(node.rings[node.chips[c].ring].in_episode for c in container.chips)
+    return not any(node.rings[node.chips[c].ring].keeps_others for c in container.chips)
 
 
 def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from cmgr.frozen import replace
 from cmgr.model.faults import escalation
 from cmgr.model.faults.isolation import separate, track_clean
-from cmgr.model.scope import handles
+from cmgr.model.scope import handles, whose_words
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import (
@@ -18,6 +18,7 @@ from cmgr.model.values.faults import (
     Level,
     Severity,
     severity_of,
+    whose_of_both,
 )
 from cmgr.model.values.handling.catalog import Verdict, normal_code
 from cmgr.model.values.messages.commands import NoteKind
@@ -52,7 +53,8 @@ def fault_reported(turn: Turn, fact: FaultReported) -> None:
         # An occurrence that was cleared again before it could be taken in was there nevertheless: once.
         once = fact.assertion is not Assertion.OCCURRED
         still = lasting and (fact.first or fact.assertion) is Assertion.OCCURRED
-        occurred(turn, Occurrence(fact.chip, key, severity, times, times - fact.repeated - still, once))
+        rises = times - fact.repeated - still
+        occurred(turn, Occurrence(fact.chip, key, severity, times, rises, once, whose=fact.whose))
     if over and (lasting or fact.earlier == 0):
         _cleared_by_event(turn, fact.chip, key)
         if lasting:
@@ -80,6 +82,7 @@ class Occurrence(NamedTuple):
     once: bool = False
     until: datetime | None = None
     highest: Handling | None = None
+    whose: frozenset[str] | None = None
 
 
 def _stranger(turn: Turn, fact: FaultReported) -> None:
@@ -110,6 +113,7 @@ def occurred(turn: Turn, new: Occurrence) -> None:
         momentary=new.once and (fault.momentary or not fault.active),
         until=new.until,
         highest=new.highest,
+        whose=whose_of_both(fault.whose, new.whose) if fault.active else new.whose,
     )
     verdict = turn.node.catalog.judge(fault.code, fault.severity)
     fault = _counted(turn, fault, new.rises, verdict)
@@ -124,9 +128,11 @@ def _first_time(turn: Turn, new: Occurrence) -> None:
     fault = Fault(
         chip, code, module, verdict.level, at, at, at, new.severity, new.times, momentary=new.once,
         handling=verdict.handling, fault_class=verdict.fault_class, until=new.until, highest=new.highest,
+        whose=new.whose,
     )  # fmt: skip
     how = "once" if new.once else "now"
     text = f"chip {chip} reports {code} {how}: level {verdict.handling.name} ({verdict.origin})"
+    text += whose_words(turn.node, fault)
     turn.note_fault(fault, text, Assertion.ONCE if new.once else Assertion.OCCURRED)
     fault = _counted(turn, fault, new.rises, verdict)
     _forget_beyond(turn, chip)

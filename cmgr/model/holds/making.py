@@ -175,6 +175,8 @@ def hold_to_move(turn: Turn, container: Container, where: str, wish: frozenset[C
 
 def _adopt(turn: Turn, ring: Ring) -> None:
     """Make what is held to be healed part of the ring's episode, which is the more likely reason."""
+    if ring.of_programs:
+        return  # Nobody else is held up by those.
     for hold in holds_on(turn.node, ring):
         if hold.cause is not Cause.HEAL or hold.is_theirs or hold.state is HoldState.FAILED:
             continue

@@ -16,6 +16,7 @@ from cmgr.frozen import replace
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.holds.making import hold_in_scope
 from cmgr.model.holds.obstacles import is_starting, start_blocker
+from cmgr.model.holds.tries import put_off
 from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.drills import report_drills
 from cmgr.model.recovery.mercy import have_mercy
@@ -84,9 +85,16 @@ def _rests(node: Node, ring: Ring) -> bool:
 
 def _step(turn: Turn, ring: Ring) -> None:
     if ring.phase is not Phase.HEALTHY:
+        if ring.of_programs:
+            ring = turn.put_ring(replace(ring, of_programs=_is_of_programs(turn.node, ring)))
         have_mercy(turn, ring)
         hold_in_scope(turn, turn.ring(ring.id))
     STEPS[ring.phase](turn, turn.ring(ring.id))
+
+
+def _is_of_programs(node: Node, ring: Ring) -> bool:
+    """Return whether no fault of the ring concerns more than programs do, and nobody orders its reset."""
+    return ring.id not in node.reset_orders and all(f.spares_others for f in handled_faults(node, ring))
 
 
 def _healthy(turn: Turn, ring: Ring) -> None:
@@ -107,7 +115,7 @@ def _healthy(turn: Turn, ring: Ring) -> None:
         replace(
             ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
             up=None, blocked=None, widened=False, lost=frozenset(), restarts={}, look=None, refusals=0, refused=None,
-            mercies=0,
+            mercies=0, of_programs=bool(handled) and _is_of_programs(turn.node, ring),
         )
     )  # fmt: skip
     # Notes of this very turn about the ring are the beginning of its story.
@@ -220,6 +228,9 @@ def _resetting(turn: Turn, ring: Ring) -> None:
 
 def _lull(turn: Turn, ring: Ring) -> None:
     """No handled fault is left. Believe it: at once the first time, later the more often it came back."""
+    if ring.of_programs:
+        _start_programs(turn, ring)
+        return
     cured = ring.failures > 0 or any(i.since >= ring.began for i in _isolations(turn, ring) if ring.began)
     lulls = tuple(t for t in ring.lulls if turn.at - t < LULL_WINDOW)
     cleared = _last_cleared(turn.node, ring) if lulls and not cured else []
@@ -232,6 +243,18 @@ def _lull(turn: Turn, ring: Ring) -> None:
     lulls = lulls if cured else (*lulls, turn.at)
     ring = turn.put_ring(replace(ring, lulls=lulls, look=None, blocked=None, refusals=0, refused=None))
     turn.enter(ring, Phase.RESUMING, "no handled fault is left")
+
+
+def _start_programs(turn: Turn, ring: Ring) -> None:
+    """Start them again, each time later: nobody else waits for that, for the chips are well."""
+    lulls = tuple(t for t in ring.lulls if turn.at - t < LULL_WINDOW)
+    wait = backed_off(LULL_FIRST, LULL_MAX, len(lulls)) if lulls else timedelta()
+    for hold in holds_on(turn.node, ring):
+        if hold.state is HoldState.DOWN and hold.episode == ring.episode and not hold.died:
+            put_off(turn, hold, turn.at + wait)
+    again = f", which programs had {len(lulls)} times in {span(LULL_WINDOW)}: they wait {span(wait)}" if lulls else ""
+    ring = turn.put_ring(replace(ring, lulls=(*lulls, turn.at)))
+    turn.enter(ring, Phase.RESUMING, f"no handled fault is left{again}")
 
 
 def _last_cleared(node: Node, ring: Ring) -> list[datetime]:

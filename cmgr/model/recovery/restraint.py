@@ -1,7 +1,8 @@
 """The limit on how much cmgr stops at once: a storm over the whole machine is more often the driver than the chips.
 
 Rules:
-1. Only episodes that stop containers count, and only what has not begun is kept back.
+1. Only episodes that stop containers count, and only what has not begun is kept back. Faults that concern nobody but
+   the container of their program do neither.
 2. A ring that is kept back waits for a person, or for its faults to go away.
 """
 
@@ -9,11 +10,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.scope import Scope, handled_faults, holds_on, in_scope, observing, on_ring
+from cmgr.model.scope import handled_faults, holds_on, in_scope, observing, on_ring, scope_for
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import RingId
-from cmgr.model.values.handling.policy import OnIsolate, Strategy
+from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.rings import Ring
@@ -71,7 +72,7 @@ def not_ahead(restraint: Restraint, rings: Mapping[RingId, Ring], at: datetime) 
 
 def _why(node: Node, opened: tuple[datetime, ...]) -> str:
     limits = node.policy.limits
-    busy = [r for r in node.rings.values() if r.in_episode and _stops(node, r)]
+    busy = [r for r in node.rings.values() if r.keeps_others and _stops(node, r)]
     if len(busy) >= limits.rings_at_once:
         verb = "is" if len(busy) == 1 else "are"
         return f"{counted(len(busy), 'ring')} {verb} in an episode that stops containers (limits.rings_at_once)"
@@ -110,10 +111,10 @@ def _would_stop(node: Node, ring: Ring) -> bool:
 
     Before every runtime has been heard in this life there may be one that the books do not know.
     """
-    faulty = frozenset(f.chip for f in handled_faults(node, ring) if node.policy.levels[f.level].stop)
-    stop = node.policy.isolation.on_isolate is OnIsolate.STOP
-    scope = Scope(faulty, frozenset(c for c in ring.chips if stop and c in node.isolations))
-    if not ring.in_episode and faulty:
+    # No program may use the limit up by its own faults: others would be kept back.
+    faults = [f for f in handled_faults(node, ring) if node.policy.levels[f.level].stop and not f.spares_others]
+    scope = scope_for(node, ring, faults)
+    if not ring.in_episode and faults:
         ring = replace(ring, theirs=frozenset())  # Those of its last episode.
     if scope.faulty and node.policy.strategy is not Strategy.NEVER and not _heard(node):
         return True

@@ -32,6 +32,10 @@ class Level(IntEnum):
         self.handled = 1 <= value <= 4  # From RestartRequest to RestartNPU.
 
 
+PROGRAMS = frozenset({Level.RestartRequest, Level.RestartBusiness})
+"""The levels of faults that are over when the program has ended that they came of."""
+
+
 class Handling(IntEnum):
     """The words of fault tables and rules for what a fault asks for, the gravest last.
 
@@ -93,6 +97,11 @@ class Severity(IntEnum):
     critical = 3
 
 
+def whose_of_both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """Return whose two occurrences of a fault were, as `Fault` has it."""
+    return None if one is None or other is None else one | other
+
+
 _SEVERITIES: Mapping[int | None, Severity] = {severity.value: severity for severity in Severity}
 
 
@@ -125,6 +134,8 @@ class Fault:
     count, not a new one. `handling`: the gravest word that its table or a rule has for it, which may keep new work from
     the chip beside what its level asks for. `until` and `highest` are a reported fault's: when it counts as over, and
     the gravest handling that its reporter may ask for, None: any.
+    `whose`: the ids of the containers, units and shares whose programs it came of; none where no program is left that
+    is in any. None: nobody can say, or it is the chip's own.
     """
 
     chip: ChipId
@@ -142,6 +153,12 @@ class Fault:
     fault_class: FaultClass = FaultClass.CHIP
     until: datetime | None = None
     highest: Handling | None = None
+    whose: frozenset[str] | None = None
+
+    @property
+    def spares_others(self) -> bool:
+        """Return whether it is over when those have ended whose it is, so that it concerns nobody else."""
+        return self.whose is not None and self.momentary and self.level in PROGRAMS
 
     @property
     def key(self) -> FaultKey:

@@ -84,7 +84,8 @@ class Ring:
     and `refused`, when the first of them was; `refused_until`, no look before the next reset is taken until then;
     `spared`, what was in the way when those were given back whose own chips are well, and that they run until it is
     not; `mercies`, how often that was so in this episode; `making`, the order under way to make shares again; `makes`,
-    how many of them there were since the last reset; `make_at`, when the next is due.
+    how many of them there were since the last reset; `make_at`, when the next is due; `of_programs`, the episode is
+    about nothing but faults that spare others.
     """
 
     id: RingId
@@ -123,10 +124,16 @@ class Ring:
     refused_until: ThisLife[datetime | None] = None
     spared: ThisLife[Spared | None] = None
     mercies: ThisLife[int] = 0
+    of_programs: ThisLife[bool] = False
 
     @property
     def in_episode(self) -> bool:
         return self.phase is not Phase.HEALTHY
+
+    @property
+    def keeps_others(self) -> bool:
+        """Return whether its episode, if it is in one, concerns whoever is on its chips."""
+        return self.in_episode and not self.of_programs
 
 
 def entered(ring: Ring, phase: Phase, at: datetime, reason: str) -> Ring:

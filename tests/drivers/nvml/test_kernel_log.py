@@ -31,17 +31,18 @@ SWITCH = f"{NAME}: SXid (PCI:0000:c1:00.0): "
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LINE, Xid(BUS, 79)),
+        (LINE, Xid(BUS, 79, pid=1234)),
+        ("NVRM: Xid (PCI:0000:3b:00): 31, Ch 8, pid=7, name=a", Xid(BUS, 31)),
         ("NVRM: Xid (PCI:0000:3B:00): 119, pid='<unknown>', name=<unknown>, Timeout after 6s", Xid(BUS, 119)),
         ("NVRM: Xid (0000:3b:00): 48, An uncorrectable double bit error", Xid(BUS, 48)),
-        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:05 GPU-CI:00): 94, pid=1, name=a, Contained", Xid(BUS, 94)),
+        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:05 GPU-CI:00): 94, pid=1, name=a, Contained", Xid(BUS, 94, pid=1, part=5)),
         ("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (Reset)", Xid(BUS, 154)),
         # ampere/kern_gpu_error_cont_ga100.c:334-342 (535, 550): the older form of recovery actions 1 and 4.
-        ("NVRM: Xid (PCI:0000:3b:00): 94, pid=7, Contained: SM (0x1). RST: No, D-RST: No", Xid(BUS, 94)),
-        ("NVRM: Xid (PCI:0000:3b:00): 94, pid=7, Contained: SM (0x1). RST: No, D-RST: Yes", Xid(BUS, 94, 4)),
-        ("NVRM: Xid (PCI:0000:3b:00): 95, pid=7, Uncontained: LTC TAG (0x2). RST: Yes, D-RST: No", Xid(BUS, 95, 1)),
+        ("NVRM: Xid (PCI:0000:3b:00): 94, pid=7, Contained: SM (0x1). RST: No, D-RST: No", Xid(BUS, 94, pid=7)),
+        ("NVRM: Xid (PCI:0000:3b:00): 94, pid=7, Contained: SM (0x1). RST: No, D-RST: Yes", Xid(BUS, 94, 4, 7)),
+        ("NVRM: Xid (PCI:0000:3b:00): 95, pid=7, Uncontained: LTC TAG (0x2). RST: Yes, D-RST: No", Xid(BUS, 95, 1, 7)),
         # kernel_rc.c:370-395 (570): the other one has a line of its own.
-        ("NVRM: Xid (PCI:0000:3b:00): 45, pid=7, name=a, Ch 8 caused by previous Xid 149", Xid(BUS, 45)),
+        ("NVRM: Xid (PCI:0000:3b:00): 45, pid=7, name=a, Ch 8 caused by previous Xid 149", Xid(BUS, 45, pid=7)),
         # kernel_gsp.c:2477: after three time-outs in a row.
         (
             "NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:3b:00 (printing 1 of every 30).  "
@@ -164,14 +165,14 @@ def test_it_is_read_up_to_now_and_then_on(pipe: Path) -> None:
     file = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
     put(file, LINE)
     log = XidLog(str(pipe))
-    assert log.so_far() == ((7, Xid(BUS, 79)),)
+    assert log.so_far() == ((7, Xid(BUS, 79, pid=1234)),)
     assert log.so_far() == ()
     reader = Reader(log)
     put(file, LINE)
     eventually(lambda: len(reader.said) == 1)
     put(file, LINE)
     eventually(lambda: len(reader.said) == 2)
-    assert reader.said == [(7, Xid(BUS, 79)), (7, Xid(BUS, 79))]
+    assert reader.said == [(7, Xid(BUS, 79, pid=1234))] * 2
     log.close()
     reader.join()
     log.close()
@@ -191,7 +192,7 @@ def test_only_the_kernel_is_heard(tmp_path: Path, priority: int, heard: bool) ->
 def test_a_log_that_ends_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(f"4,1,1,-;{LINE}\n")
-    assert list(XidLog(str(path)).lines()) == [(1, Xid(BUS, 79))]
+    assert list(XidLog(str(path)).lines()) == [(1, Xid(BUS, 79, pid=1234))]
 
 
 def test_a_log_that_cannot_be_opened_says_what_to_do(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_where_the_driver_has_no_action_the_reset_that_a_line_asks_for_counts_un
     told.has(ChipId(1), Assertion.OCCURRED, code)
     assert codes(driver, 1) == [code]
     driver.close()
+    eventually(lambda: not machine.is_open(1))
     again = opened(machine)
     again.watch(Told())
     eventually(lambda: codes(again, 1) == [code])

@@ -1,5 +1,7 @@
 """Whole episodes on NVIDIA GPUs: the real service and driver, the stand-in library and nvidia-smi, real containers."""
 
+import os
+
 import pytest
 
 from cmgr.drivers.nvml.library import abi
@@ -70,15 +72,23 @@ def test_gpus_that_a_refusal_wants_reset_together_are_stopped_and_reset_together
     checks.each_was_stopped_once(containers, NAMES)
 
 
-def test_a_contained_error_costs_its_containers_a_restart_and_no_reset(
+def test_an_error_of_a_program_costs_its_own_container_a_restart_and_nobody_else(
     furnish: Furnish, containers: Containers
 ) -> None:
     appliance = furnish(hosts.host_h100(4))
     service, machine = appliance.service, appliance.machine
-    containers.run(*FOUR)
+    containers.run(*FOUR, Spec("neighbour", "1"))
     service.start()
+    eventually(lambda: service.runs("c1") and service.runs("neighbour"), why="cmgr knows them")
+    own, other = containers.pid("c1"), containers.pid("neighbour")
+    head = f"NVRM: Xid (PCI:{machine.gpus[1].address.removesuffix('.0')}): "
+    # Of a program that is in no container, and calls itself as a line goes on.
+    machine.log(f"{head}31, pid={os.getpid()}, name=pid={other}, , Ch 00000008")
+    service.until_said("it came of no container that runs, and concerns nobody else")
     machine.xid(1, 94)
-    service.until_said("is over: ")
+    machine.log(f"{head}94, pid={own}, name=pid={other}, , Contained: SM (0x1)")
+    service.until_said("it came of c1, and concerns nobody else")
+    eventually(lambda: any("will be stopped" in note.text for note in service.notes()))
     service.until_over()
     assert machine.resets == ()
     checks.each_was_stopped_once(containers, ["c1"])

@@ -3,9 +3,9 @@
 The forms of the lines: the maker's kernel modules of 595.45 (kernel-open/nvidia/nv.c and nv-pci.c, uvm_global.c of
 kernel-open/nvidia-uvm, osinit.c and osapi.c of arch/nvalloc/unix/src, src/common/nvswitch/kernel, gpu/gsp/kernel_gsp.c,
 gpu/arch/ampere/kern_gpu_error_cont_ga100.c), and drivers/base/dd.c of the kernel. They count from their beginning, and
-of an Xid only its head: what follows has the name of a program, any 15 bytes. The client of an API mismatch has 63.
-The module prints all its lines as ones that go on with another (KERN_CONT, nv_printf of kernel-open/nvidia/
-os-interface.c), so that pieces of lines cannot be left out here.
+of an Xid only its head up to the pid: what follows has the name of a program, any 15 bytes. The client of an API
+mismatch has 63. The module prints all its lines as ones that go on with another (KERN_CONT, nv_printf of
+kernel-open/nvidia/os-interface.c), so that pieces of lines cannot be left out here.
 
 An Xid 45 of R570 and later ends with "caused by previous Xid N". That one has its own line: it is not counted twice.
 """
@@ -18,8 +18,8 @@ from cmgr.drivers.nvml.codes import GSP_TIMEOUT
 from cmgr.frozen import dataclass
 
 _SLOT = r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})"
-_PART = r"(?: GPU-I:\d\d(?: GPU-CI:\d\d)?)?"
-_XID = re.compile(rf"NVRM: Xid \((?:PCI:)?{_SLOT}{_PART}\): (\d{{1,6}}), ", re.ASCII)
+_PART = r"(?: GPU-I:(\d\d)(?: GPU-CI:\d\d)?)?"
+_XID = re.compile(rf"NVRM: Xid \((?:PCI:)?{_SLOT}{_PART}\): (\d{{1,6}}), (?:pid=(\d{{1,7}}), )?", re.ASCII)
 _SXID = re.compile(
     r"(nvidia-nvswitch\d{1,4}): SXid \(PCI:[0-9a-fA-F:.]{7,20}\): (\d{1,6}), (?!Severity \d|Data \{)(.*)", re.ASCII
 )
@@ -60,11 +60,16 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """A line about a GPU. `asks`: the recovery action that it asks for in words of its own; 0: none."""
+    """A line about a GPU. `asks`: the recovery action that it asks for in words of its own; 0: none.
+
+    `pid`: the process that it came of, 0 where none is named. `part`: of MIG, the number of the GPU instance.
+    """
 
     bus: str
     number: int
     asks: int = 0
+    pid: int = 0
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +128,8 @@ def parse(line: Record) -> Line | None:
     """Return what this line of the log says, if it is one of these."""
     text = line.text
     if found := _XID.match(text):
-        number = int(found[4])
-        return Xid(_bus(found), number, _asks(text) if number in _CONTAINED else 0)
+        number, part = int(found[5]), None if found[4] is None else int(found[4])
+        return Xid(_bus(found), number, _asks(text) if number in _CONTAINED else 0, int(found[6] or 0), part)
     if found := _SXID.match(text):
         fatal = found[3].startswith("Fatal") or int(found[2]) in _FATAL or "Shutting Down" in found[3]
         return SwitchXid(found[1], int(found[2]), fatal, line.number, line.seconds)

@@ -2,7 +2,7 @@
 
 Rules:
 1. One thread waits for events, one reads the log, one asks. The first two only note and tell; asking is the third's.
-2. The same Xid of a GPU within a few seconds is one: both sources tell it.
+2. The same Xid of a GPU within a few seconds is one, of the same process if it passes: both sources tell it.
 3. An event that something of a GPU changed has the GPU asked, and the difference is told.
 4. Each GPU's events come from the process that asks it. Where that ends, or hears nothing any more, the GPU is listened
    to anew and then read: nobody was told of what came meanwhile.
@@ -17,6 +17,7 @@ from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing import kernel_log
+from cmgr.drivers.nvml.hearing.culprits import Culprits
 from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
 from cmgr.drivers.nvml.hearing.reboots import Reboots
 from cmgr.drivers.nvml.hearing.switches import Switches
@@ -53,6 +54,9 @@ IDLE = 60.0
 MOST_HEARD = 1024
 """So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
 
+OF_NOBODY = -1
+"""The process of an Xid that was told of none."""
+
 NOT_BEGUN = -1
 """The number among Xids of the news that the driver could not begin with a GPU."""
 
@@ -77,6 +81,7 @@ class Ears:
     machine: Machine
     xids: Xids
     log: kernel_log.XidLog | None
+    culprits: Culprits
     mismatch: Callable[[], str]
 
     def action(self, bus: str, seconds: float) -> nvml_read.Reading:
@@ -116,7 +121,7 @@ class Watch:
         self._lock = threading.Lock()
         self._asked: set[ChipId] = set()
         self._later: list[tuple[float, ChipId]] = []
-        self._heard: dict[tuple[ChipId, int], float] = {}
+        self._heard: dict[tuple[ChipId, int, int], float] = {}
         self._reboots = Reboots(self.say, ears.machine.buses, ears.mismatch)
         self.look_at_machine = self._reboots.tell_changed
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
@@ -173,10 +178,12 @@ class Watch:
     def _listen(self) -> None:
         while not self._stopped.is_set():
             try:
-                for bus, told in self._ears.session.events(IDLE):
+                for bus, told in self._ears.session.events(self._ears.culprits.left(IDLE)):
                     chip = self._ears.machine.at(bus)
                     if chip is not None:
                         self._take(chip, bus, told)
+                for chip, xid in self._ears.culprits.due():
+                    self._hear(chip, xid)
                 self._nudged.set()
             except Exception as error:
                 # The last thing that hears of faults must not end; what it misses is found by asking.
@@ -190,8 +197,7 @@ class Watch:
             self._is_deaf(chip, told)
             self._ask_soon((chip,))
         elif told.type == abi.XID:
-            part = "" if told.instance is None else f" instance {told.instance}"
-            self._hear(chip, told.data, MODULE + part)
+            self._hear_event(chip, kernel_log.Xid(bus, told.data, part=told.instance))
         elif told.type == abi.MIG_CHANGED:
             self.look_soon()
         else:
@@ -278,11 +284,12 @@ class Watch:
             case kernel_log.Xid():
                 for xid in self._ears.xids.meant(line.number, line.asks):
                     if fresh:
-                        self._hear(chip, xid, MODULE)
+                        self._ears.culprits.has_line(chip, xid)
+                        self._hear(chip, replace(line, number=xid))
                     elif self._ears.xids.lasts(xid):
                         self._ears.xids.recall(line.bus, xid, number)
             case kernel_log.NotProbed() if fresh:
-                self._hear(chip, kernel_log.LOST, MODULE)
+                self._hear(chip, kernel_log.Xid(line.bus, kernel_log.LOST))
             case kernel_log.NotBegun() if fresh and chip not in self._asleep() and self._is_news(chip, NOT_BEGUN):
                 # The driver says so each time that anybody opens it, whoever reads it here as well.
                 self.say(FaultReported(chip, codes.NOT_BEGUN, Assertion.OCCURRED, MODULE, Severity.major))
@@ -299,15 +306,16 @@ class Watch:
         with self._lock:
             self._heard = {key: at for key, at in self._heard.items() if key[0] not in gone}
 
-    def _is_news(self, chip: ChipId, xid: int) -> bool:
+    def _is_news(self, chip: ChipId, xid: int, pid: int = 0) -> bool:
+        """Return whether this Xid was not heard just now: of this process, or told of none; of none, of any."""
         now = time.monotonic()
         with self._lock:
-            before = self._heard.get((chip, xid))
-            if before is not None and now < before + self._pace.same:
+            recent = [at for whose in {pid, OF_NOBODY if pid else 0} if (at := self._heard.get((chip, xid, whose)))]
+            if any(now < at + self._pace.same for at in recent):
                 return False
             if len(self._heard) >= MOST_HEARD:
                 self._heard = {key: at for key, at in self._heard.items() if now < at + self._pace.same}
-            self._heard[(chip, xid)] = now
+            self._heard |= dict.fromkeys([(chip, xid, 0), (chip, xid, pid or OF_NOBODY)], now)
         return True
 
     def _read_after(self, chip: ChipId, seconds: float) -> None:
@@ -315,21 +323,29 @@ class Watch:
             self._later.append((time.monotonic() + seconds, chip))
         self._nudged.set()
 
-    def _hear(self, chip: ChipId, xid: int, module: str) -> None:
+    def _hear_event(self, chip: ChipId, xid: kernel_log.Xid) -> None:
+        if self._ears.log is None or xid.number == codes.RECOVERY_ACTION_XID or self._ears.xids.lasts(xid.number):
+            self._hear(chip, xid)
+        else:
+            self._ears.culprits.wait(chip, xid)
+
+    def _hear(self, chip: ChipId, said: kernel_log.Xid) -> None:
         """Tell of an Xid, once. All else waits until it is told, its file, too: the kernel's log has it meanwhile."""
-        xids, news = self._ears.xids, self._is_news(chip, xid)
+        xids, xid = self._ears.xids, said.number
+        lasts = xids.lasts(xid)
+        news = self._is_news(chip, xid, 0 if lasts else said.pid)
         if news and xid == codes.RECOVERY_ACTION_XID:
             self._ask_soon((chip,))
         elif news:
-            if xids.lasts(xid):
+            if lasts:
                 xids.add(self._bus(chip), xid)
-            self._tell_xid(chip, xid, module)
+            self._tell_xid(chip, said)
             xids.keep()
             if xids.is_judged(xid):
                 self._read_after(chip, SETTLE)
 
-    def _tell_xid(self, chip: ChipId, xid: int, module: str) -> None:
-        code = codes.code_of(xid)
+    def _tell_xid(self, chip: ChipId, said: kernel_log.Xid) -> None:
+        xid, code = said.number, codes.code_of(said.number)
         if self._ears.xids.is_left_to_the_driver(xid):
             text = f"{code} of chip {chip}: nothing is done for it before the driver asks for a reset"
             ring = next((each.ring for each in self._ears.machine.chips() if each.id == chip), None)
@@ -338,7 +354,9 @@ class Watch:
             severity = Severity.major if codes.is_known(xid) else None
             self._say_fault(FaultReported(chip, code, Assertion.OCCURRED, MODULE, severity))
         else:
-            self._say_fault(FaultReported(chip, code, Assertion.ONCE, module, Severity.minor))
+            module = MODULE if said.part is None else f"{MODULE} instance {said.part}"
+            whose = self._ears.culprits.whose(chip, said.pid, said.part)
+            self._say_fault(FaultReported(chip, code, Assertion.ONCE, module, Severity.minor, whose=whose))
 
     def _say_fault(self, fact: FaultReported) -> None:
         """Tell of a fault; of one that lasts only once it is known whether cmgr itself can let go of the GPU.

@@ -60,7 +60,7 @@ def _is_fit(node: Node, chip: ChipId, *, now: bool) -> bool:
     if known is None or report is None or not report.is_up or report.unwell or report.processes or known.shares:
         return False  # A divided chip is given in parts, and not as a whole.
     ring = node.rings.get(known.ring)
-    busy = ring is not None and ring.in_episode and not (now and ring.phase is Phase.RESUMING)
+    busy = ring is not None and ring.keeps_others and not (now and ring.phase is Phase.RESUMING)
     return not busy and not chip_words(node, chip, grave_faults(node, chip))
 
 

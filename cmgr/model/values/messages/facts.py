@@ -57,6 +57,7 @@ class FaultReported:
 
     `first`: what the first of these events said, if there were others. `repeated`: how many occurrences were told of a
     fault that had not been cleared since the one before: of these it is not known whether they are new.
+    `whose`: as in `Fault`.
     """
 
     chip: ChipId
@@ -67,6 +68,7 @@ class FaultReported:
     earlier: int = 0
     first: Assertion | None = None
     repeated: int = 0
+    whose: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
