@@ -20,6 +20,7 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
 from cmgr.errors import CmgrError, ServiceDown, ServiceHangs, StoreError, chain
 from cmgr.host.mounts import in_the_host
+from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.rules import RuleKind
@@ -60,9 +61,13 @@ def findings(config: Config) -> Iterator[Finding]:
     yield _strategy(config)
     yield from _tables(config)
     yield from _rules(config)
-    yield from _driver(
-        config, None if isinstance(told, CmgrError) else [row["chips"] for row in rows if row["status"] in RUNNING]
-    )
+    if not isinstance(told, CmgrError) and (busy := [ring for ring in told["rings"] if ring["phase"] == "resetting"]):
+        # A driver that is opened beside a reset has the chips open, too, and is in its way.
+        text = f"{listed(map(ChipId, busy[0]['chips']))} is being reset: the driver is not looked at meanwhile"
+        yield Finding("driver", WARNING, text, "type cmgr check again when that is over")
+    else:
+        users = None if isinstance(told, CmgrError) else [row["chips"] for row in rows if row["status"] in RUNNING]
+        yield from _driver(config, users)
     yield from _injection(config)
     yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"])
     yield from cdi.findings(config)

@@ -15,7 +15,9 @@ from cmgr.cli.check.rings import divided, rings, told_apart
 from cmgr.config.settings import Config
 from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId, Share
 from cmgr.model.values.handling.policy import Policy, Strategy
+from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase
 from cmgr.store import open_store
 from tests.cli.conftest import Home, Outcome, answers
 from tests.support.door import door
@@ -265,6 +267,16 @@ def test_a_service_that_answers_is_told(home: Home) -> None:
         assert found(home)["service"]["text"] == f"ready on {home.socket}"
         home.socket.chmod(0o666)
         assert found(home)["service"]["state"] == "warning"
+
+
+def test_no_driver_is_opened_beside_a_reset_which_it_would_keep_from_its_chips(home: Home) -> None:
+    node = machine()
+    (ring, *others) = node.rings.values()
+    rings = {each.id: each for each in (replace(ring, phase=Phase.RESETTING, reset=CommandId("1")), *others)}
+    with told_by_service(home, replace(node, rings=rings)):
+        told = found(home)["driver"]
+    assert (told["state"], "is being reset: the driver is not looked at meanwhile" in told["text"]) == ("warning", True)
+    assert "again when that is over" in told["hint"]
 
 
 def test_a_container_that_its_stop_would_remove_is_told_beforehand(home: Home) -> None:
