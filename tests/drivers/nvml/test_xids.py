@@ -124,6 +124,15 @@ def test_an_answer_that_began_too_early_takes_no_xid_back_however_late_it_comes(
     assert xids.codes(BUS, asked(1, began=45)) == ()
 
 
+@pytest.mark.parametrize("xid", [79, 119, 120])
+def test_nor_does_one_that_began_while_somebody_waited_for_a_gpu_that_answers_no_more(tmp_path: Path, xid: int) -> None:
+    xids = xids_of(tmp_path, 595)
+    xids.add(BUS, xid)
+    # gpu.c:7277-7312: the action is raised once the locks are free, of which a dead GSP has them for 45 s.
+    assert (xids.codes(BUS, asked(0, began=46)), xids.hushed(BUS)) == (() if xid == 119 else (code_of(xid),), True)
+    assert (xids.codes(BUS, asked(0, began=61)), xids.hushed(BUS)) == ((), False)
+
+
 @pytest.mark.parametrize(("release", "xid"), [(535, 48), (565, 109), (570, 119), (580, 140), (590, 175)])
 def test_an_xid_of_which_the_driver_says_nothing_stays(tmp_path: Path, release: int, xid: int) -> None:
     xids = xids_of(tmp_path, release)

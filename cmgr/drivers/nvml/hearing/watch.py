@@ -21,7 +21,7 @@ from cmgr.drivers.nvml.hearing.culprits import Culprits
 from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
 from cmgr.drivers.nvml.hearing.reboots import Reboots
 from cmgr.drivers.nvml.hearing.switches import Switches
-from cmgr.drivers.nvml.hearing.xids import SETTLE, Xids
+from cmgr.drivers.nvml.hearing.xids import Xids
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Event, Refused
 from cmgr.drivers.nvml.library.session import Ended, InReset, Opening, Session
@@ -342,7 +342,7 @@ class Watch:
             self._tell_xid(chip, said)
             xids.keep()
             if xids.is_judged(xid):
-                self._read_after(chip, SETTLE)
+                self._read_after(chip, xids.settle(xid))
 
     def _tell_xid(self, chip: ChipId, said: kernel_log.Xid) -> None:
         xid, code = said.number, codes.code_of(said.number)

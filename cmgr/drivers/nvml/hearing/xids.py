@@ -26,8 +26,9 @@ from cmgr.frozen import dataclass
 
 NAME = "nvml-xids.json"
 
-SETTLE = 2.0
-"""Seconds that the driver has for raising the recovery action after an Xid, which it does on a thread of its own."""
+SETTLE, LOCKED = 2.0, 60.0
+"""Seconds that the driver has for raising the recovery action after an Xid, which it does on a thread of its own; and
+where the GPU answers no more: whoever waits for its processor has the driver's locks for 45 s (kernel_gsp.c)."""
 
 _MODE = 0o640
 
@@ -112,6 +113,10 @@ class Xids:
         """Return whether the driver will say by its recovery action what the Xid asks for."""
         return codes.raises_action(xid, self._release)
 
+    def settle(self, xid: int) -> float:
+        """Return the seconds after which an answer says what became of this Xid."""
+        return LOCKED if xid in codes.HUSHING else SETTLE
+
     def is_left_to_the_driver(self, xid: int) -> bool:
         """Return whether nothing is to be done for it before the driver says so: it mostly asks for nothing."""
         return xid == codes.GSP_TIMEOUT and self.is_judged(xid)
@@ -156,7 +161,7 @@ class Xids:
         return not (since.doubtful and asked.is_well)
 
     def _is_over(self, xid: int, since: _Since, began: float) -> bool:
-        return since.remembered or (self.is_judged(xid) and began >= since.at + SETTLE)
+        return since.remembered or (self.is_judged(xid) and began >= since.at + self.settle(xid))
 
     def hushed(self, bus: str) -> bool:
         """Return whether the GPU is asked nothing until its reset but for the action, which the CPU keeps."""
