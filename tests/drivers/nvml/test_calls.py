@@ -96,9 +96,9 @@ def test_a_gpu_says_what_it_is(h100: Begun) -> None:
     assert library.architecture(handle) == hosts.HOPPER
     assert library.links(handle) == (Link("0000:c1:00.0", is_switch=True),)
     assert library.settings(handle) == ()
-    for name, value in {"persistent": 1, "power_limit": 450_000, "compute_mode": 3}.items():
+    for name, value in {"persistent": 1, "power_limit": 450_000, "compute_mode": 3, "accounting_mode": 1}.items():
         machine.set(name, value, gpu=1)
-    assert library.settings(handle) == ("-pm 1", "-pl 450", "-c 3")
+    assert library.settings(handle) == ("-pm 1", "-pl 450", "-c 3", "-am 1")
 
 
 def test_only_the_gpu_that_was_asked_for_is_opened_and_it_is_until_the_end(h100: Begun) -> None:

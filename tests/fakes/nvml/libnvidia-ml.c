@@ -71,7 +71,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, removed, lost, gsp_dead, emerges, emerged, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual, power_limit, default_limit, compute_mode, forgets_parts;
+    int32_t listed, removed, lost, gsp_dead, emerges, emerged, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual, power_limit, default_limit, compute_mode, accounting_mode, forgets_parts;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -518,6 +518,7 @@ NUMBER(nvmlDeviceGetPersistenceMode, INFO, uint32_t, (uint32_t)g->persistent)
 NUMBER(nvmlDeviceGetPowerManagementLimit, GAUGE, uint32_t, (uint32_t)g->power_limit)
 NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, GAUGE, uint32_t, (uint32_t)g->default_limit)
 NUMBER(nvmlDeviceGetComputeMode, GAUGE, uint32_t, (uint32_t)g->compute_mode)
+NUMBER(nvmlDeviceGetAccountingMode, GAUGE, uint32_t, (uint32_t)g->accounting_mode)
 NUMBER(nvmlDeviceGetSupportedEventTypes, REGISTER, uint64_t, g->supported)
 NUMBER(nvmlDeviceGetCurrentClocksEventReasons, GAUGE, uint64_t, 0)
 NUMBER(nvmlDeviceGetPowerUsage, GAUGE, uint32_t, watts(g))
@@ -917,7 +918,7 @@ static int *number(int gpu, const char *name) {
         void *at;
     } all[] = {
         {"lost", &g->lost}, {"minor", &g->minor}, {"gsp_dead", &g->gsp_dead}, {"emerges", &g->emerges}, {"unmanaged", &W->unmanaged}, {"listed", &g->listed}, {"removed", &g->removed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
-        {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"power_limit", &g->power_limit}, {"compute_mode", &g->compute_mode}, {"forgets_parts", &g->forgets_parts}, {"sram", &g->sram},
+        {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"power_limit", &g->power_limit}, {"compute_mode", &g->compute_mode}, {"accounting_mode", &g->accounting_mode}, {"forgets_parts", &g->forgets_parts}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask}, {"asked", &g->asked}, {"actions", &g->actions},
         {"no_monitor", &W->no_monitor}, {"opens", &W->opens},
@@ -1077,7 +1078,8 @@ int standin_reset(uint64_t gpus) {
         }
         g->persistent = 0; /* This and the following are what software had set: a flag of the probed device, ... */
         g->power_limit = g->default_limit; /* ... the manual of nvidia-smi, "Power Limit", ... */
-        g->compute_mode = 0; /* ... and gpu_registry.c. */
+        g->compute_mode = 0; /* ... and gpu_registry.c; ... */
+        g->accounting_mode = 0; /* ... a guess, for the driver keeps it as long as it has the GPU. */
         g->booting = W->boot_by_hand;
         if (g->fabric_state == JOINED && W->unmanaged)
             g->fabric_state = JOINS; /* Until the Fabric Manager answers: subdevice_ctrl_gpu_kernel.c, the probe's state. */

@@ -39,7 +39,8 @@ def main(arguments: list[str]) -> int:
     if "--gpu-reset" in arguments:
         return reset(gpus, buses)
     option, value = arguments[0], int(arguments[1])
-    name, unit = {"-pm": (b"persistent", 1), "-pl": (b"power_limit", 1000), "-c": (b"compute_mode", 1)}[option]
+    words = {"-pm": b"persistent", "-pl": b"power_limit", "-c": b"compute_mode", "-am": b"accounting_mode"}
+    name, unit = words[option], 1000 if option == "-pl" else 1
     for gpu in gpus:
         LIBRARY.standin_set(gpu, name, unit * value)
     return 0

@@ -283,6 +283,7 @@ OFFERED: Mapping[str, Types] = {
     "nvmlDeviceGetPowerManagementLimit": _NUMBER,
     "nvmlDeviceGetPowerManagementDefaultLimit": _NUMBER,
     "nvmlDeviceGetComputeMode": _NUMBER,
+    "nvmlDeviceGetAccountingMode": _NUMBER,
     "nvmlDeviceGetComputeRunningProcesses_v2": _HOLDERS,
     "nvmlDeviceGetGraphicsRunningProcesses_v2": _HOLDERS,
     "nvmlDeviceGetMPSComputeRunningProcesses_v2": _HOLDERS,

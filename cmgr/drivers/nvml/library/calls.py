@@ -175,6 +175,7 @@ class Library:
             ("-pm", "nvmlDeviceGetPersistenceMode", "", 1),
             ("-pl", "nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetPowerManagementDefaultLimit", 1000),
             ("-c", "nvmlDeviceGetComputeMode", "", 1),
+            ("-am", "nvmlDeviceGetAccountingMode", "", 1),
         )
         found = []
         for option, symbol, usual, unit in asked:

@@ -1,4 +1,4 @@
-"""Setting again what a reset of GPUs has set back: their power limit, and their compute mode."""
+"""Setting again what a reset of GPUs has set back: their power limit, compute and accounting mode."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.tool import Tool, done
 
-NAMES = {"-pl": "power limit", "-c": "compute mode"}
+NAMES = {"-pl": "power limit", "-c": "compute mode", "-am": "accounting mode"}
 
 
 def set_again(tool: Tool, promises: Promises, buses: Collection[str], seconds: float) -> Mapping[str, str]:

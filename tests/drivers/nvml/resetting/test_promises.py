@@ -199,7 +199,7 @@ def test_a_persistence_mode_that_cannot_be_put_back_is_told_with_what_to_type(ma
     assert promised(machine)["persistent"] == [address]
 
 
-SET = {"power_limit": 500_000, "compute_mode": 3, "persistent": 1}
+SET = {"power_limit": 500_000, "compute_mode": 3, "accounting_mode": 1, "persistent": 1}
 
 
 def test_what_was_set_on_a_gpu_is_set_again_after_its_reset_also_when_it_cannot_say_any_more(
