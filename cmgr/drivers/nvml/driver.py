@@ -21,7 +21,7 @@ from cmgr.drivers.nvml.hearing.xids import NAME as XIDS
 from cmgr.drivers.nvml.hearing.xids import Asked, Xids
 from cmgr.drivers.nvml.library import gauges as nvml_gauges
 from cmgr.drivers.nvml.library.calls import Event, Fabric, Library, Link, Part
-from cmgr.drivers.nvml.library.installed import Installed, installed
+from cmgr.drivers.nvml.library.installed import Installed, installed, release_of
 from cmgr.drivers.nvml.library.load import WANTED, check_host
 from cmgr.drivers.nvml.library.session import Opening, Session
 from cmgr.drivers.nvml.library.topology import Wired
@@ -86,7 +86,7 @@ class NvmlDriver:
         self._session = Session(path, EVENTS)
         try:
             self._version = self._session.ask_library(BEGIN * self._seconds, Library.driver_version)
-            self._xids = Xids(_release(self._version), place.state / XIDS)
+            self._xids = Xids(release_of(self._version), place.state / XIDS)
             numbers = Numbers(place.state / NUMBERS)
             self._machine = Machine(self._session, self._seconds, place.managed, self._xids.hushed, numbers)
             self._machine.look()
@@ -339,12 +339,6 @@ class NvmlDriver:
         self._watch.close()
         self._units.close()
         self._session.close()
-
-
-def _release(version: str) -> int:
-    """Return the release that a driver's version is of: 580 for 580.65.06."""
-    digits = version.partition(".")[0]
-    return int(digits) if digits.isdecimal() else 0
 
 
 def _kernel_log(path: str) -> tuple[XidLog | None, tuple[str, ...]]:

@@ -286,23 +286,16 @@ def _found(library: Library, _: Callable[[], Handle], bus: str) -> None:
     library.by_bus(bus)
 
 
-def _parts(library: Library, handle: Handle, before: tuple[Part, ...] = ()) -> tuple[Part, ...]:
-    """Return its parts; where it does not say, those of `before`: a GPU that wants a reset does not."""
-    try:
-        return library.parts(handle)
-    except Refused as refused:
-        return () if refused.unsupported else before
-
-
 def _again(library: Library, handle: Handle, known: Known) -> Known | None:
     """Return the GPU as it is now, where it does not say that as it was; nothing for another one at that bus id."""
     if _said(library.uuid, handle, known.uuid) != known.uuid:
         return None
     minor, settings = _said(library.minor, handle, known.minor), _said(library.settings, handle, known.settings)
-    return replace(known, here=True, minor=minor, parts=_parts(library, handle, known.parts), settings=settings)
+    return replace(known, here=True, minor=minor, parts=_said(library.parts, handle, known.parts), settings=settings)
 
 
 def _said(question: Callable[[Handle], T], handle: Handle, before: T) -> T:
+    """Return what it says; where it does not, what it said before: a GPU that wants a reset says little."""
     try:
         return question(handle)
     except Refused:
@@ -318,6 +311,6 @@ def _described(library: Library, handle: Handle) -> Known:
             raise
         architecture = 0
     wired = Wired(ChipId(0), library.bus(handle), architecture, library.links(handle))
-    minor, parts = library.minor(handle), _parts(library, handle)
+    minor, parts = library.minor(handle), _said(library.parts, handle, tuple[Part, ...]())
     settings = _said(library.settings, handle, tuple[str, ...]())
     return Known(wired, library.uuid(handle), library.name(handle), minor, parts=parts, settings=settings)

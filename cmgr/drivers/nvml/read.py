@@ -71,7 +71,7 @@ def _with_users(library: Library, opened: Callable[[], Handle], found: Reading, 
     said, holders, parts = list(found.conditions), None, None
     try:
         holders = library.holders(opened())
-        parts = _parts(library, opened())
+        parts = library.parts(opened())
     except Refused as refused:
         _take(refused, said, ill=ill)
     return replace(found, conditions=tuple(said), holders=holders, parts=parts)
@@ -84,15 +84,6 @@ def _take(refused: Refused, said: list[str], *, ill: bool) -> None:
         raise refused
     if condition is not None and condition not in said:
         said.append(condition)
-
-
-def _parts(library: Library, handle: Handle) -> tuple[Part, ...]:
-    try:
-        return library.parts(handle)
-    except Refused as refused:
-        if refused.unsupported:
-            return ()
-        raise
 
 
 def conditions(library: Library, opened: Callable[[], Handle], *, ill: bool = False) -> Reading:

@@ -44,6 +44,12 @@ def installed(path: str, root: Path = Path("/")) -> Installed:
     return Installed(str(file), named[1] if named else "", module_version(root))
 
 
+def release_of(version: str) -> int:
+    """Return the release that a driver's version is of, such as 580; 0 where nobody can say."""
+    digits = version.partition(".")[0]
+    return int(digits) if digits.isdecimal() else 0
+
+
 def module_version(root: Path = Path("/")) -> str:
     """Return the version of the driver's module that is loaded, such as 580.65.06; nothing where nobody can say."""
     try:

@@ -59,13 +59,9 @@ def named_peers(said: str, ring: Collection[Wired], gpus: Iterable[Wired]) -> fr
     """Return the GPUs outside of this ring which these words of nvidia-smi name, and which NVLinks connect with it."""
     named = {f"{domain[-4:]}:{rest}" for domain, rest in _BUS.findall(said.lower())}
     ends = {link.bus for gpu in ring for link in gpu.links}
-    switched = any(map(_at_switches, ring))
-    near = (gpu for gpu in gpus if gpu not in ring and (gpu.bus in ends or (switched and _at_switches(gpu))))
+    switched = any(map(is_switched, ring))
+    near = (gpu for gpu in gpus if gpu not in ring and (gpu.bus in ends or (switched and is_switched(gpu))))
     return frozenset(gpu.chip for gpu in near if gpu.bus in named)
-
-
-def _at_switches(gpu: Wired) -> bool:
-    return any(link.is_switch for link in gpu.links)
 
 
 def needs_fabric_manager(gpu: Wired) -> bool:

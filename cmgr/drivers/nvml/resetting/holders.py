@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cmgr.drivers.nvml.library.installed import module_version
+from cmgr.drivers.nvml.library.installed import module_version, release_of
 from cmgr.drivers.processes import Holder, in_words, opened, process_of, unit_of
 from cmgr.model.values.chips import Process
 
@@ -109,10 +109,4 @@ def shows_a_console(root: Path = Path("/")) -> bool:
         shows = (root / _MODESET).read_text().strip() == "Y"
     except OSError:
         return False
-    return shows and release(root) < _RESET_AWARE
-
-
-def release(root: Path = Path("/")) -> int:
-    """Return the release of the driver's module that is loaded, such as 580; 0 where nobody can say."""
-    digits = module_version(root).partition(".")[0]
-    return int(digits) if digits.isdecimal() else 0
+    return shows and release_of(module_version(root)) < _RESET_AWARE

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from pathlib import Path
 
 from cmgr import atomic
@@ -52,14 +52,11 @@ class Promised:
 
     def with_(self, other: "Promised") -> "Promised":
         """Return these and the others, those that came first in front."""
-        return Promised(*(tuple(dict.fromkeys((*a, *b))) for a, b in zip(_lists(self), _lists(other), strict=True)))
+        return Promised(*(tuple(dict.fromkeys((*a, *b))) for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def without(self, other: "Promised") -> "Promised":
-        return Promised(*(tuple(x for x in a if x not in b) for a, b in zip(_lists(self), _lists(other), strict=True)))
-
-
-def _lists(promised: Promised) -> tuple[tuple[str, ...], ...]:
-    return promised.units, promised.persistent, promised.resetting, promised.settings
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Promised(*(tuple(x for x in a if x not in b) for a, b in pairs))
 
 
 class Promises:
