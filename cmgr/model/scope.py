@@ -107,15 +107,19 @@ def stop_due(node: Node, fault: Fault) -> datetime | None:
 
 
 def hang_of(node: Node, container: Container) -> Hang | None:
-    """Return that the container hangs, unless a check of its own knows better; a unit hangs as those that it runs."""
+    """Return that the container hangs, unless a check of its own knows better, or would if it still ran.
+
+    A unit hangs as those that it runs.
+    """
     if container.key.runtime == SYSTEMD:
         its = sorted(run_by(node, container), key=lambda c: c.key) if container.running and node.hangs else ()
         found = (hang_of(node, c) for c in its if c.key in node.hangs)
         return next((hang for hang in found if hang is not None), None)
     hang = node.hangs.get(container.key)
-    if hang is None or not container.running or hang.run != container.run or container.health in (HEALTHY, "starting"):
+    if hang is None or not container.running or hang.run != container.run:
         return None
-    return hang
+    knows_better = container.health in (HEALTHY, "starting") or container.unchecked is not None
+    return None if knows_better else hang
 
 
 def observing(node: Node) -> bool:

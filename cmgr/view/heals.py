@@ -1,15 +1,17 @@
 """Healing as a person or a program reads it: what ails a container, how often it was restarted, and when it is next."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cmgr.model.scope import hang_of, why_idle
-from cmgr.model.values.hints import NO_HINT, Hint
+from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Cause, Hold
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import Healing, ailment, limit_of
-from cmgr.view.advice import resume_hint
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.view.advice import called, resume_hint, titled
 from cmgr.words import joined, span, stamp, stamp_or_none
 
 if TYPE_CHECKING:
@@ -37,6 +39,28 @@ def health(container: Container | None) -> str:
     return container.health if container is not None and container.running else ""
 
 
+def _unchecked(node: Node, container: Container) -> tuple[str, str]:
+    """Return that its own check does not run any more, and what to do about that; nothing of any other container."""
+    if not container.running or container.unchecked is None:
+        return "", ""
+    told = f"its check has not run since {stamp(container.unchecked)}"
+    blind = "heal sees only the end of its first process" if container.heal is not None else ""
+    name = called(node, container.key)
+    return joined(
+        [told, blind]
+    ), f"docker restart {name}; or, without an end: docker pause {name}, docker unpause {name}"
+
+
+def troubles(node: Node) -> Iterator[Trouble]:
+    """Yield the containers whose own check does not run any more."""
+    for key, container in sorted(node.containers.items()):
+        why, what = _unchecked(node, container)
+        if why and container.enabled:
+            text, chips = f"nobody knows whether container {titled(node, key)} is well", tuple(sorted(container.chips))
+            about, names = "/".join(key), (container.name,)
+            yield Trouble(TroubleKind.BLIND, about, text, why, what, container.unchecked, chips=chips, containers=names)
+
+
 def ails(node: Node, key: ContainerKey) -> Healing | None:
     """Return what is remembered of the container while it ails."""
     healing = node.healings.get(key)
@@ -49,7 +73,8 @@ def of_running(node: Node, container: Container) -> tuple[str, Hint]:
     if healing is None or not healing.ails:
         spared = healing is not None and healing.spared and healing.life == container.run
         left = ": left as it is, which a person ordered" if spared else ""
-        return (f"{container.health}{left}" if container.health == UNHEALTHY else ""), NO_HINT
+        told, what = _unchecked(node, container)
+        return (f"{container.health}{left}" if container.health == UNHEALTHY else told), hint(what) if told else NO_HINT
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
     idle = why_idle(node, chips=bool(container.chips))

@@ -52,6 +52,7 @@ from cmgr.view.advice import (
 )
 from cmgr.view.containers import SPARED, UNCLEAR_USER, down, started_again, stop_the_owner
 from cmgr.view.groups import troubles as of_groups
+from cmgr.view.heals import troubles as of_checks
 from cmgr.view.machine import troubles as of_machine
 from cmgr.view.presence import engine_troubles
 from cmgr.view.slots import away, fewer
@@ -89,6 +90,7 @@ def _of(node: Node) -> Sequence[Trouble]:
         *_failed(node),
         *_ailing(node),
         *_hanging(node),
+        *of_checks(node),
         *_down(node),
         *_idle(node),
         *_runtimes(node),

@@ -16,7 +16,7 @@ from cmgr.drivers.sim.gauges import DEAD_LINK, MeasuredSim
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.rings import Phase
-from cmgr.service.metrics.chips import MEASURED, Measuring
+from cmgr.service.metrics.chips import MEASURED, OLD_SECONDS, Measuring
 from cmgr.service.metrics.look import Look
 from cmgr.service.metrics.tally import Spread
 from tests.drivers.dcmi.driver import open_dcmi
@@ -253,6 +253,21 @@ def test_one_scrape_does_not_wait_for_the_driver_that_another_is_asking() -> Non
         assert measuring.values(machine()) == {}, "there is nothing yet, and nobody waits"
         driver.go_on.set()
         assert len(first.result(PATIENCE)) == 4
+    driver.close()
+
+
+def test_what_was_measured_long_ago_is_not_told_while_another_scrape_asks_the_driver() -> None:
+    driver = Gauged()
+    soon, late = Measuring(driver, fresh_seconds=0), Measuring(driver, fresh_seconds=-OLD_SECONDS)
+    for measuring, told in ((soon, 4), (late, 0)):
+        measuring.values(machine())
+        driver.begun.clear()
+        driver.go_on.clear()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(measuring.values, machine())
+            assert driver.begun.wait(PATIENCE)
+            assert len(measuring.values(machine())) == told
+            driver.go_on.set()
     driver.close()
 
 

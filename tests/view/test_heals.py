@@ -1,14 +1,19 @@
 """Containers that ail, as a person is shown them."""
 
+from dataclasses import replace
+
 import pytest
 
 from cmgr.model.values.messages import facts
-from cmgr.model.values.services.containers import UNHEALTHY
+from cmgr.model.values.services.containers import UNHEALTHY, Heal
+from cmgr.model.values.services.healing import Hang
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.advice import named
+from cmgr.view.troubles import troubles
 from cmgr.words import stamp
-from tests.model.builders import Cmgr, key
+from tests.model.builders import T0, Cmgr, key
 from tests.model.healing.ailing import ailing, becomes, crash_often
 
 PLAIN = {"restarts": 0, "limit": 5, "window_seconds": 3600.0, "since": None, "next": None, "given_up": None}
@@ -82,3 +87,32 @@ def test_nothing_is_done_in_maintenance_and_that_is_said() -> None:
     told = row(cmgr)["reason"]
     assert "; maintenance until " in told
     assert told.endswith(": it is not restarted")
+
+
+@pytest.mark.parametrize(("heal", "blind"), [(Heal(), True), (None, False)])
+def test_one_whose_own_check_does_not_run_any_more_is_a_trouble(heal: Heal | None, blind: bool) -> None:
+    cmgr = ailing(heal=heal)
+    web = cmgr.node.containers[key("web")]
+    cmgr.tell(facts.ContainerSeen(replace(web, unchecked=T0)))
+    why = f"its check has not run since {stamp(T0)}"
+    why += "; heal sees only the end of its first process" if blind else ""
+    assert row(cmgr)["reason"] == why
+    (trouble,) = troubles(cmgr.node)
+    assert (trouble.kind, trouble.text, trouble.why) == (
+        TroubleKind.BLIND,
+        "nobody knows whether container web is well",
+        why,
+    )
+    assert "docker restart web" in trouble.hint
+    cmgr.tell(facts.ContainerSeen(replace(web, health="healthy")))
+    assert (troubles(cmgr.node), row(cmgr)["reason"]) == ([], "")
+
+
+def test_one_that_seems_to_hang_is_left_alone_while_its_own_check_does_not_run() -> None:
+    cmgr = ailing()
+    web = cmgr.node.containers[key("web")]
+    cmgr.tell(facts.ContainerSeen(replace(web, unchecked=T0)))
+    cmgr.tell(facts.HangsSeen((Hang(web.key, web.run, T0, "nothing has changed"),)))
+    assert [trouble.kind for trouble in troubles(cmgr.node)] == [TroubleKind.BLIND]
+    cmgr.tell(facts.ContainerSeen(web))
+    assert [trouble.kind for trouble in troubles(cmgr.node)] == [TroubleKind.AILING]

@@ -17,7 +17,7 @@ EVERY = 60.0
 SECONDS = 5.0
 """How long one answer may take; then the chip is left out of this round."""
 
-STALE = 3 * EVERY
+STALE = EVERY + 60.0
 """After so many seconds an answer is no longer told."""
 
 # The maker's manuals have "device" there, his driver of 2026-07 prints "devid".

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cmgr.config.sources import Machine
@@ -17,7 +17,7 @@ from cmgr.errors import chain
 from cmgr.frozen import dataclass
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages.facts import MachineTold
-from cmgr.words import span
+from cmgr.words import span, stamp
 
 _DEAF = 1.25
 """A source is deaf after so many times its limit: a program that it asks is given up at the limit, and that is told."""
@@ -39,6 +39,7 @@ class _Asked:
         self.source = source
         self._timeout = timeout
         self._began: float | None = None
+        self._last: datetime | None = None
         self._off = ""
         self._error = ""
 
@@ -63,14 +64,15 @@ class _Asked:
         except Off as why:
             # Whatever it has told of before is gone with it.
             off, found = str(why), None if self._off else ()
-        self._off, self._error = off, ""
+        self._off, self._error, self._last = off, "", datetime.now(UTC)
         return found
 
     def state(self) -> State:
-        began = self._began
+        began, why = self._began, self._error
         if began is not None and time.monotonic() - began > self._timeout.total_seconds() * _DEAF:
-            return State(self.source.name, deaf=f"it has not answered for more than {span(self._timeout)}")
-        return State(self.source.name, self._off, self._error)
+            why = f"it has not answered for more than {span(self._timeout)}"
+        since = f"; its check has not run since {stamp(self._last)}" if why and self._last is not None else ""
+        return State(self.source.name, "" if why else self._off, why + since)
 
 
 def sources(settings: Machine, names: Sequence[str]) -> list[Source]:

@@ -25,12 +25,24 @@ _POLICIES = ("always", "on-failure", "unless-stopped")
 
 
 @dataclass(frozen=True, slots=True)
+class Checked:
+    """A container's own check: when it was over last, or its life began, and by how many seconds later it is again.
+
+    `since`: the moment of that on the monotonic clock, which nobody sets.
+    """
+
+    at: datetime
+    within: float
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Described:
     """A container, and the signal that asks it to stop.
 
     `state` is Docker's own word for its state, `pid` its first process, 0 while there is none. `limits`: all else that
     `docker update` can change beside its restart policy. `concerns`: it asks for chips, has something about them that
-    could not be read, or has a label of cmgr's; the others are not cmgr's.
+    could not be read, or has a label of cmgr's; the others are not cmgr's. `checked`: None where no check is to run.
     """
 
     container: Container
@@ -39,6 +51,7 @@ class Described:
     concerns: bool
     pid: int = 0
     limits: tuple[str, ...] = ()
+    checked: Checked | None = None
 
 
 _PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot be told"
@@ -91,7 +104,8 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
     signal = signal_number(text(config, "StopSignal"))
     container = compose.placed(wished.of(container), labels.makers(told, brought), moment(text(whole, "Created")))
     limits = tuple(str(host.get(name)) for name in _LIMITS)
-    return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits)
+    checked = _checked(state, mapping(config.get("Healthcheck"))) if container.health else None
+    return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits, checked)
 
 
 def unreadable(row: Json, why: str, brought: Brought) -> Described:
@@ -133,6 +147,9 @@ def _health(state: Json) -> str:
 _SPAN = 30 * 10**9
 """Docker's default for the time between two checks, and for how long one may take, in nanoseconds."""
 
+_LITTLE = 60.0
+"""Seconds by which a check may be late."""
+
 
 def _says_within(check: Json) -> timedelta | None:
     """Return how long after a start Docker says "starting" at most, if each check takes as long as it may.
@@ -143,9 +160,23 @@ def _says_within(check: Json) -> timedelta | None:
     test = items(check.get("Test"))
     if not test or test[0] == "NONE":
         return None
-    start, interval, timeout, retries = (_number(check, f) for f in ("StartPeriod", "Interval", "Timeout", "Retries"))
-    nanoseconds = start + (retries or 3) * ((interval or _SPAN) + (timeout or _SPAN))
+    nanoseconds = _number(check, "StartPeriod") + (_number(check, "Retries") or 3) * _period(check)
     return timedelta(seconds=min(nanoseconds / 10**9, LONGEST_GRACE.total_seconds()))
+
+
+def _period(check: Json) -> int:
+    """Return how many nanoseconds after the end of one check the next one is over, if it takes as long as it may."""
+    return (_number(check, "Interval") or _SPAN) + (_number(check, "Timeout") or _SPAN)
+
+
+def _checked(state: Json, check: Json) -> Checked | None:
+    health = mapping(state.get("Health"))
+    ended = [at for row in items(health.get("Log")) if (at := moment(text(mapping(row), "End"))) is not None]
+    begun = moment(text(state, "StartedAt"))
+    # Of a life before this one Docker keeps the results. Others may keep none at all.
+    if begun is None or not (ended or text(health, "Status") == "starting"):
+        return None
+    return Checked(max(begun, *ended) if ended else begun, _period(check) / 10**9 + _LITTLE)
 
 
 def _number(check: Json, field: str) -> int:

@@ -6,7 +6,9 @@ not cmgr's is never looked at again.
 """
 
 import time
+from datetime import UTC, datetime
 
+from cmgr.frozen import replace
 from cmgr.runtimes.docker.inspect import Described
 from cmgr.runtimes.memory import Memory, Ticket
 
@@ -49,6 +51,23 @@ class Known(Memory[str, Described]):
             elif ticket >= self._tickets.get(id_, ticket):
                 self._last[id_], self._tickets[id_], self._read[id_] = found, ticket, time.monotonic()
 
+    def dated(self, id_: str, found: Described) -> Described:
+        """Return what a look found, without its health where that was not checked for longer than it may be.
+
+        Docker below 23 runs no check on after a restart with live-restore, and repeats its last word (moby 41871).
+        """
+        checked, now, last = found.checked, time.monotonic(), self.last(id_)
+        if checked is None:
+            return found
+        if last is None:  # Only once by the clock that can be set.
+            since = now - max(0.0, (datetime.now(UTC) - checked.at).total_seconds())
+        else:  # Of a container that was paused no check was to be run.
+            since = last.checked.since if last.checked is not None and last.checked.at == checked.at else now
+        container = found.container
+        if now - since > checked.within:
+            container = replace(container, health="", unchecked=checked.at)
+        return replace(found, container=container, checked=replace(checked, since=since))
+
     def last_before(self, id_: str, moment: float) -> Described | None:
         """Return the last description, if it had been read by then (monotonic): a later one may have what came next.
 
@@ -70,6 +89,9 @@ class Known(Memory[str, Described]):
             if found is None or since is None or found.state != state:
                 return None
             ticket = self._tickets[id_]
+            checked = found.checked
+            if checked is not None and time.monotonic() - checked.since > checked.within:
+                return None
             good = self._holds(id_, ticket) and ticket.at >= since and time.monotonic() - ticket.at < _GOOD_FOR
             return found if good else None
 

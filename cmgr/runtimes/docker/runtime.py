@@ -101,7 +101,7 @@ class DockerRuntime:
             # without locks. No other container's recovery waits for it.
             last = self._known.last(id_)
             if last is not None and last.state == state:
-                return last
+                return self._known.dated(id_, last)
             return unreadable(row, exc.message, self._images.decided(key(id_)))
 
     def origin(self) -> Origin:
@@ -294,6 +294,7 @@ class DockerRuntime:
         found = described(document, majors_here(), brought)
         if found.concerns and found.container.running and (given := mounted_in(found.pid)):
             found = replace(found, container=replace(found.container, claims=found.container.claims | given))
+        found = self._known.dated(id_, found)
         self._known.put(id_, found, ticket)
         return replace(found, container=self._deaths.completed(found.container))
 

@@ -17,6 +17,9 @@ from cmgr.service.metrics.look import Kind, Look, Metric, Samples
 FRESH_SECONDS = 5.0
 """How long one answer serves every scrape."""
 
+OLD_SECONDS = 60.0
+"""So long after that it is told to those who do not wait for another one. Then it says nothing of now any more."""
+
 Measured = Mapping[ChipId, Mapping[str, float | str]]
 
 
@@ -60,9 +63,10 @@ class Measuring:
         self._until = 0.0
 
     def values(self, node: Node) -> Measured:
-        """Return what was measured last. Chips that are in a reset are left in peace."""
+        """Return what was measured last, unless that is old. Chips that are in a reset are left in peace."""
         if self._gauge is None or not self._lock.acquire(blocking=False):
-            return self._measured  # Somebody else is asking: a scrape need not wait for another's.
+            # Somebody else is asking: a scrape need not wait for another's.
+            return self._measured if time.monotonic() < self._until + OLD_SECONDS else {}
         try:
             if time.monotonic() >= self._until:
                 away = {chip for ring in node.rings.values() if ring.phase in REBOOTING for chip in ring.chips}

@@ -96,6 +96,12 @@ def test_what_an_error_was_is_told(watching: Watching) -> None:
     assert ear.heard == []
 
 
+def test_one_that_fails_after_an_answer_says_when_that_was(watching: Watching) -> None:
+    looks: list[Callable[[], Sequence[Symptom]]] = [lambda: [ONE], raising(OSError("it is dead"))]
+    watch, _ = watching(Scripted("smart", lambda: looks.pop(0)() if len(looks) > 1 else looks[0]()))
+    eventually(lambda: "it is dead; its check has not run since 20" in watch.states()[0].deaf)
+
+
 def test_one_without_anything_to_look_at_is_off_and_ends_what_it_told_before(watching: Watching) -> None:
     looks: list[Callable[[], Sequence[Symptom]]] = [lambda: [ONE], raising(Off("there is no array"))]
     watch, ear = watching(Scripted("raid", lambda: looks.pop(0)() if len(looks) > 1 else looks[0]()))

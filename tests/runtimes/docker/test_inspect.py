@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import BY_ID, UNCLEAR
 from cmgr.model.values.services.containers import UNHEALTHY, Container, Exit, Heal
-from cmgr.runtimes.docker.inspect import described, moment, restart_policy
+from cmgr.runtimes.docker.inspect import Checked, described, moment, restart_policy
 from cmgr.runtimes.documents import signal_number
 from cmgr.runtimes.labels import LONGEST_GRACE
 
@@ -118,6 +118,30 @@ SECOND = 10**9
 def test_how_long_its_own_check_may_take_is_read(check: object, seconds: float | None) -> None:
     expected = timedelta(seconds=seconds) if seconds is not None else None
     assert changed("running", "Config", Healthcheck=check).says_within == expected
+
+
+BEGUN = "2026-11-29T06:00:00Z"
+EARLY, LATE = "2026-11-29T05:00:00Z", "2026-11-29T07:00:00.123456789Z"
+
+
+@pytest.mark.parametrize(
+    ("health", "at"),
+    [
+        ({"Status": "healthy", "Log": [{"End": EARLY}, {"End": LATE}]}, LATE),
+        ({"Status": "starting", "Log": [{"End": EARLY}]}, BEGUN),
+        ({"Status": "starting", "Log": []}, BEGUN),
+        ({"Status": "healthy", "Log": None}, None),
+        ({"Status": "healthy", "Log": [{"End": "soon"}, 7]}, None),
+        ({"Status": "none", "Log": [{"End": LATE}]}, None),
+        (None, None),
+    ],
+)
+def test_when_its_own_check_ran_last_is_read(health: object, at: str | None) -> None:
+    document = copy.deepcopy(INSPECTED["running"])
+    document["State"] |= {"Health": health, "StartedAt": BEGUN}
+    document["Config"]["Healthcheck"] = {"Test": ["CMD", "true"], "Interval": 5 * SECOND}
+    checked = described(document, MAJORS).checked
+    assert checked == (Checked(moment(at), 5 + 30 + 60) if at is not None else None)  # type: ignore[arg-type]  # A time.
 
 
 def test_a_paused_one_is_frozen_and_what_its_last_check_said_counts_no_more() -> None:

@@ -1,11 +1,13 @@
-"""When a description of a container still holds."""
+"""When a description of a container still holds, and what in it has a date of its own."""
 
 import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from cmgr.model.values.services.containers import Container, ContainerKey
-from cmgr.runtimes.docker.inspect import Described
+from cmgr.runtimes.docker.inspect import Checked, Described
 from cmgr.runtimes.docker.known import Known
 
 
@@ -133,3 +135,46 @@ def test_a_container_is_called_by_its_name_once_that_is_known(known: Known) -> N
     assert known.name("0123456789abcdef") == "0123456789ab"
     known.put("c", description("web"), known.ticket())
     assert known.name("c") == "web"
+
+
+def checked(ago: float, within: float = 90.0) -> Described:
+    """Return one whose own check was well so many seconds ago."""
+    at = datetime.now(UTC) - timedelta(seconds=ago)
+    found = description()
+    return replace(found, container=replace(found.container, health="healthy"), checked=Checked(at, within))
+
+
+def look(known: Known, found: Described) -> Container:
+    dated = known.dated("c", found)
+    known.put("c", dated, known.ticket())
+    return dated.container
+
+
+def test_a_health_that_was_found_long_ago_is_not_known(known: Known) -> None:
+    old = checked(3600)
+    assert old.checked is not None
+    container = look(known, old)
+    assert (container.health, container.unchecked) == ("", old.checked.at)
+    assert known.fresh("c", "running") is None, "whether it is checked again is looked at each time"
+    container = look(known, checked(1))
+    assert (container.health, container.unchecked) == ("healthy", None)
+    assert known.fresh("c", "running") is not None
+
+
+def test_a_health_that_nothing_renews_is_known_until_it_is_late(known: Known) -> None:
+    late, soon = checked(0, within=-1), checked(0)
+    assert look(known, soon).health == "healthy"
+    same = replace(soon, checked=replace(soon.checked, within=-1))  # type: ignore[type-var]  # It is one.
+    assert (look(known, same).health, look(known, late).health) == ("", ""), "however soon it is to be there again"
+
+
+def test_a_clock_that_is_set_makes_no_health_old(known: Known) -> None:
+    assert look(known, checked(0)).health == "healthy"
+    # The clock is put forward by a day: the next check is dated by it, and was yesterday once it is put back.
+    assert look(known, checked(86400)).health == "healthy"
+
+
+def test_of_one_that_was_paused_no_check_is_missed(known: Known) -> None:
+    paused = replace(checked(3600), checked=None)
+    look(known, paused)
+    assert look(known, checked(3600)).health == "healthy"

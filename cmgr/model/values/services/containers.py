@@ -93,6 +93,7 @@ class Container:
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
     wish that. `health`: what its own check says while it runs, "starting", `HEALTHY` or `UNHEALTHY`; "" without one.
+    `unchecked`: when that check ran last, where it ought to have run again since, so that its health is not known.
     `says_within`: how long after a start that check takes at most to say whether it is healthy; None without one.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
     `unlisted`: its runtime does not even list it, though its first process lives.
@@ -158,6 +159,7 @@ class Container:
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
     health: ThisLife[str] = ""
+    unchecked: ThisLife[datetime | None] = None
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
     unlisted: ThisLife[bool] = False

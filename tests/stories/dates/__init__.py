@@ -1,0 +1,1 @@
+"""Words have a date: an answer of an hour ago says nothing of now."""
