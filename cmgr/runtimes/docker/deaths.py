@@ -50,10 +50,12 @@ class Deaths:
         self._lock = threading.Condition()
         self._lives: dict[str, _Life] = {}
 
-    def started(self, id_: str) -> None:
-        """A new life: nobody has told it anything."""
+    def started(self, id_: str, at: float = math.inf) -> None:
+        """A new life began then: nobody has told it anything, but for what was ordered before this was told."""
         with self._lock:
-            self._lives[id_] = _Life(begun=True)
+            life = _Life(begun=True)
+            life.ours = [began for began in self._lives.get(id_, life).ours if began > at]
+            self._lives[id_] = life
 
     def told(self, id_: str, until: float = math.inf, code: int | None = None) -> None:
         """It was told to end, which counts until then; with `code` for no other end."""

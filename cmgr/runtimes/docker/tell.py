@@ -102,7 +102,7 @@ class Teller(Comings):
         at = _moment(event)
         match event.action:
             case "start":
-                self._deaths.started(event.id)
+                self._deaths.started(event.id, at)
             case "kill":
                 self._told_to_end(event, at)
                 return False

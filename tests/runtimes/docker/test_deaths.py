@@ -1,6 +1,7 @@
 """Whose deaths were asked for."""
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -100,11 +101,14 @@ def test_a_signal_that_means_something_else_is_an_order_to_end_for_the_end_that_
 )
 def test_a_death_that_no_event_told_was_missed_and_so_was_one_by_a_new_daemon(story: str, missed: bool) -> None:
     deaths = Deaths()
+    tell: dict[str, Callable[[str], None]] = {
+        "start": deaths.started, "told": deaths.told, "swept": deaths.swept, "drop": deaths.drop,
+    }  # fmt: skip
     for word in story.split():
         if word.endswith("die"):
             deaths.died("c", 0, 1, all_seen=word == "die")
         else:
-            {"start": deaths.started, "told": deaths.told, "swept": deaths.swept, "drop": deaths.drop}[word]("c")
+            tell[word]("c")
     exit_ = deaths.completed(Container(ContainerKey("docker", "", "c"), "c", exit=Exit(0, AT))).exit
     assert exit_ is not None
     assert exit_.missed is missed
@@ -197,6 +201,7 @@ def test_that_somebody_asked_for_an_end_is_known_after_such_a_list() -> None:
         # The new life is told late.
         ("kill die stop ours", False),
         ("kill die start ours start kill die stop", False),
+        ("ours told-late kill ours kill die stop stop", False),
     ],
 )
 def test_a_stop_of_somebody_else_that_was_under_way_when_ours_began_is_known(story: str, theirs: bool) -> None:
@@ -215,6 +220,8 @@ def test_a_stop_of_somebody_else_that_was_under_way_when_ours_began_is_known(sto
                 deaths.died("c", now, 0, all_seen=True)
             case "start":
                 deaths.started("c")
+            case "told-late":
+                deaths.started("c", at=0.0)
             case _:
                 deaths.stopped("c", after_death=True)
     assert deaths.was_theirs("c", began, 0) is theirs
