@@ -30,14 +30,14 @@ HANGS_HINT = "systemctl kill -s ABRT cmgr ends it, systemd starts it again, and 
 
 
 class CmgrError(Exception):
-    """A failure ("cannot …"), and what to do about it."""
+    """A failure ("cannot …"), and what to do about it. It tells no secrets: others' words in it are looked through."""
 
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = _clean(message)
         self.hint = hint
+        super().__init__(self.message)
 
 
 class ConfigError(CmgrError):
@@ -45,7 +45,7 @@ class ConfigError(CmgrError):
 
     def __init__(self, message: str, *, mistakes: tuple[str, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
-        self.mistakes = mistakes
+        self.mistakes = tuple(map(_clean, mistakes))
 
 
 class Misused(ConfigError):
@@ -142,12 +142,18 @@ class ServiceHangs(ServiceDown):
         self.pid = pid
 
 
+def _clean(text: str) -> str:
+    from cmgr import redact  # Its patterns take as long to compile as a short command lasts: only errors pay for that.
+
+    return redact.text(text)
+
+
 def chain(error: BaseException) -> str:
     """Return the error and its causes as one line, each said once."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None:
-        text = str(current) or type(current).__name__
+        text = _clean(str(current)) or type(current).__name__
         if not parts or text not in parts[-1]:
             parts.append(text)
         current = current.__cause__

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from tarfile import TarError
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from cmgr import __version__, atomic
+from cmgr import __version__, atomic, redact
 from cmgr.cli import past, source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out
@@ -45,8 +46,7 @@ def bundle(options: BundleOptions) -> None:
     """Gather what somebody needs who is to help.
 
     Status, chips, faults, history, configuration, findings of check, versions, the bundles saved before the last
-    resets, and what the chips' maker asks for, in one archive; secrets that are known as such are taken out. Works
-    without the service.
+    resets, and what the chips' maker asks for, in one archive; secrets are taken out. Works without the service.
     """
     from cmgr.service.extras.bundles import pack
 
@@ -56,7 +56,10 @@ def bundle(options: BundleOptions) -> None:
         pack(file, name, made)
         size = file.tell()
     out.lines([f"{options.out}: {len(made)} files, {max(1, size // 1000)} kB"])
-    out.remark("what containers wrote into their logs is in it as it is: look through it before you give it away")
+    out.remark(
+        "what looks like a secret is not in it; containers may write more into their logs than can be known:"
+        " look through it before you give it away"
+    )
 
 
 @contextmanager
@@ -155,11 +158,11 @@ def _timelines(options: BundleOptions) -> object:
 
 
 def _settings(config: "Config") -> object:
-    """Return every setting. None of them is a secret but the path of a receiver's address, which may be one."""
+    """Return every setting."""
     told = asdict(config)
     told |= told.pop("drivers")  # In the file the table of each stands by its own name.
     for receiver in told["alarms"]["receivers"]:
-        receiver["url"] = "/".join(str(receiver["url"]).split("/")[:3])
+        receiver["url"] = redact.address(str(receiver["url"]))
     # Values that JSON does not know, such as durations, become text.
     return json.loads(json.dumps(told, default=str))
 
@@ -172,15 +175,16 @@ def _findings(config: "Config") -> object:
 
 def _saved(config: "Config") -> "Iterator[Part]":
     from cmgr.service.extras.bundle_parts import Part
-    from cmgr.service.extras.bundles import DIRECTORY, numbers, saved
+    from cmgr.service.extras.bundles import DIRECTORY, cleaned, numbers, saved
 
     found = saved(source.database_of(config).with_name(DIRECTORY))
     newest = sorted({numbers(path.name) for path in found})[-SAVED:]
     for path in (path for path in found if numbers(path.name) in newest):
         try:
-            yield Part(f"{DIRECTORY}/{path.name}", path.read_bytes())
-        except OSError as error:
-            yield Part(f"{DIRECTORY}/{path.name}.txt", f"cannot read {path}: {error.strerror}\n")
+            yield Part(f"{DIRECTORY}/{path.name}", cleaned(path))
+        except (OSError, TarError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            yield Part(f"{DIRECTORY}/{path.name}.txt", f"cannot read {path}: {why}\n")
 
 
 def _of_maker(options: BundleOptions, config: "Config") -> "Iterator[Part]":

@@ -14,7 +14,7 @@ from cmgr.config.kinds import Many, Rows
 from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings, values
 from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
-from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
+from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted, told
 from cmgr.errors import ConfigError, Misused, chain
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Exercise
@@ -53,7 +53,8 @@ class Given:
 
     def mistake(self, allowed: str, key: str = "") -> str:
         """Return the sentence that tells what is wrong with it."""
-        return f"{key or self.setting.key} = {quoted(self.raw)} ({self.source}): must be {allowed}"
+        key = key or self.setting.key
+        return f"{key} = {told(key, self.raw)} ({self.source}): must be {allowed}"
 
 
 def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str, object] = _NOTHING) -> Config:

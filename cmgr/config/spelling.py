@@ -85,9 +85,18 @@ _LONGEST = 80
 
 
 def quoted(value: object) -> str:
-    """Return a value as it was written, on one line, without control characters, and not too long."""
-    text = json.dumps(value, default=str)
+    """Return a value as it was written, on one line, without control characters and secrets, and not too long."""
+    from cmgr import redact  # As in `errors`: who makes no mistake does not wait for it.
+
+    text = redact.addresses(json.dumps(value, default=str))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def told(key: str, value: object) -> str:
+    """Return `quoted` of what a setting was given; nothing of it where the setting is about a secret."""
+    from cmgr import redact
+
+    return redact.GONE if redact.is_secret(key, str(value)) else quoted(value)
 
 
 def plain(key: str) -> str:

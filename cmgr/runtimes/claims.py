@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cmgr import redact
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ALL_CHIPS, BY_ID, SLOT, UNCLEAR
 from cmgr.vendor import Notation, notations
@@ -361,4 +362,5 @@ def _few(warnings: list[str], where: str, most: int = 8) -> tuple[str, ...]:
 
 
 def _shown(text: str) -> str:
+    text = redact.shell(text)
     return repr(text if len(text) <= 48 else text[:47] + "…")

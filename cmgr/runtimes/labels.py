@@ -13,6 +13,7 @@ from datetime import timedelta
 from enum import StrEnum
 from functools import cache
 
+from cmgr import redact
 from cmgr.config import spelling
 from cmgr.frozen import dataclass
 from cmgr.model.values import names
@@ -389,4 +390,5 @@ def declared() -> Mapping[str, Label]:
 
 
 def _shown(text: str) -> str:
+    text = redact.shell(text)
     return repr(text if len(text) <= 48 else text[:47] + "…")

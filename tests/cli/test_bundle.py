@@ -117,6 +117,29 @@ def test_secrets_of_the_configuration_are_not_in_it(home: Home) -> None:
     assert "library" in told["dcmi"]
 
 
+MISTAKEN = (
+    'fleet.password_file = "%"',
+    'fleet.endpoints = ["https://me:%@etcd:2379"]',
+    '[[alarms.receivers]]\nurl = "https://me:%@h/x"',
+    '[[alarms.receivers]]\nurl = "ftp://hooks.example/services/%"',
+    '[[alarms.receivers]]\nurl = "https://h/x"\ntoken_file = "%"',
+    '[[alarms.receivers]]\nurl = "https://h/x"\npassword = "%"',
+    '[[alarms.receivers]]\nurl = "https://h/x"\nformat = {"token" = "%"}',
+    'metrics.listen = "http://me:%@h:9477"',
+    'hooks.dir = "password=%"',
+)
+
+
+@pytest.mark.parametrize("line", MISTAKEN)
+def test_a_mistake_in_the_configuration_is_told_without_the_secret_in_it(home: Home, line: str) -> None:
+    home.configure(line.replace("%", "hunter2xyz"))
+    told = home.here("check")
+    assert "hunter2" not in told.out + told.err
+    assert told.code != 0
+    assert home.here("bundle", str(home.folder / "out.tar.gz")).code == 0
+    assert b"hunter2" not in b"".join(inside(home.folder / "out.tar.gz").values())
+
+
 def test_a_place_that_cannot_be_looked_at_is_no_bug(home: Home) -> None:
     out = home.folder / ("x" * 300)
     told = home.cmgr("bundle", str(out), "--config", str(home.config))

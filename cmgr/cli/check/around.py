@@ -6,7 +6,7 @@ import ipaddress
 import os
 from collections.abc import Iterator
 
-from cmgr import trust
+from cmgr import redact, trust
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.config.settings import Config
 from cmgr.errors import ConfigError
@@ -33,8 +33,7 @@ def _receivers(config: Config) -> Iterator[Finding]:
         except ConfigError as error:
             yield of_error(what, error)
             continue
-        # Its path may be a secret.
-        named = "/".join(receiver.url.split("/")[:3])
+        named = redact.address(receiver.url)
         if receiver.token_file and named.startswith("http:"):
             yield Finding(what, WARNING, f"the token goes to {named} unencrypted", "use https")
         else:

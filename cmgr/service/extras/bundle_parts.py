@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from cmgr import __version__
+from cmgr import __version__, redact
 from cmgr.config.around import Bundles
 from cmgr.errors import CmgrError, StoreError, chain
 from cmgr.frozen import dataclass
@@ -20,9 +20,9 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container
 from cmgr.ports import ChipDriver, Diagnosing, Runtime
-from cmgr.service.extras.redact import redacted
 from cmgr.store.history import NoteRow
 from cmgr.store.reader import open_reader
+from cmgr.vendor import notations
 from cmgr.view import status as view
 from cmgr.words import Json, one_line, stamp
 
@@ -90,7 +90,7 @@ def _timeline(database: Path, episode: int) -> Part:
     """Return the story so far, a line in a line: so it is read best, and made fastest."""
     try:
         with open_reader(database) as reader:
-            lines = [json.dumps(_note(note)) for note in reader.notes(episode, _NOTES)]
+            lines = [json.dumps(redact.plain(_note(note))) for note in reader.notes(episode, _NOTES)]
     except StoreError as error:
         lines = [json.dumps({"error": chain(error)})]
     return Part("timeline.json", '{"notes": [\n' + ",\n".join(lines) + "\n]}\n")
@@ -132,12 +132,12 @@ def _of_container(sources: Sources, container: Container, lines: int, number: in
     if not isinstance(runtime, Diagnosing):
         return
     try:
-        yield json_part(f"{name}.inspect.json", redacted(dict(runtime.document(container.key))))
+        yield inspected_part(f"{name}.inspect.json", dict(runtime.document(container.key)))
     except CmgrError as error:
         yield Part(f"{name}.inspect.txt", f"{chain(error)}\n")
     if lines:
         try:
-            yield Part(f"{name}.log", runtime.output(container.key, lines))
+            yield Part(f"{name}.log", redact.text(runtime.output(container.key, lines)))
         except CmgrError as error:
             yield Part(f"{name}.log", f"{chain(error)}\n")
 
@@ -164,5 +164,19 @@ def _done(job: Callable[[], Iterable[Part]]) -> list[Part]:
 
 
 def json_part(name: str, value: object) -> Part:
+    return _json_part(name, redact.plain(value))
+
+
+def inspected_part(name: str, value: object) -> Part:
+    """Return what a runtime tells of a container, without its secrets."""
+    return _json_part(name, redact.document(value, _of_chips()))
+
+
+def _json_part(name: str, value: object) -> Part:
     # A runtime's JSON can hold anything, also halves of characters: those become escapes.
     return Part(name, json.dumps(value, indent=2, default=str) + "\n")
+
+
+def _of_chips() -> frozenset[str]:
+    """Return variables and labels that say which chips a container uses: no secrets, and what a diagnosis is about."""
+    return frozenset(name for each in notations() for name in (*each.variables, each.jobs) if name)

@@ -5,6 +5,7 @@ A reset waits for its bundle for a bounded time. How many there are, and how muc
 
 import grp
 import io
+import json
 import os
 import re
 import tarfile
@@ -13,15 +14,15 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
-from cmgr import atomic
+from cmgr import atomic, redact
 from cmgr.config.around import Bundles as Settings
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.rings import Ring
-from cmgr.service.extras.bundle_parts import Part, Sources, parts
+from cmgr.service.extras.bundle_parts import Part, Sources, inspected_part, parts
 from cmgr.service.log.setup import Log
 
 DIRECTORY = "bundles"
@@ -102,6 +103,21 @@ def pack(file: BinaryIO, directory: str, made: Iterable[Part]) -> None:
             member = tarfile.TarInfo(f"{directory}/{part.name}")
             member.size, member.mtime, member.mode = len(data), now, 0o640
             archive.addfile(member, io.BytesIO(data))
+
+
+def cleaned(path: Path) -> bytes:
+    """Return a saved bundle without the secrets that an earlier cmgr has left in it. Raises OSError, TarError."""
+    file, name = io.BytesIO(), path.name.removesuffix(".tar.gz")
+    with tarfile.open(path) as archive:
+        pack(file, name, (_cleaned(member.name.partition("/")[2], archive.extractfile(member)) for member in archive))
+    return file.getvalue()
+
+
+def _cleaned(name: str, file: IO[bytes] | None) -> Part:
+    data = file.read() if file is not None else b""
+    with suppress(ValueError, RecursionError):
+        return inspected_part(name, json.loads(data)) if name.endswith(".json") else Part(name, redact.data(data))
+    return Part(name, redact.data(data))
 
 
 def saved(directory: Path) -> list[Path]:

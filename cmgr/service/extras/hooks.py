@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from cmgr import redact
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.frozen import dataclass, replace
@@ -244,5 +245,5 @@ def _how(code: int | None) -> str:
 
 def _shown(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    text = one_line(" | ".join(lines))
+    text = one_line(redact.text(" | ".join(lines)))
     return f": {text[:_SHOWN]}…" if len(text) > _SHOWN else f": {text}" if text else ""

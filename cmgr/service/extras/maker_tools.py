@@ -1,7 +1,7 @@
 """The programs and files of chips' makers that their support asks for.
 
 Each program runs in the host, in a directory of its own, which it may fill as it likes; it is killed when its time is
-up, when it has written too much, or when somebody cuts it short. Secrets that are known as such are taken out.
+up, when it has written too much, or when somebody cuts it short. Secrets are taken out.
 """
 
 import os
@@ -13,11 +13,10 @@ from glob import glob
 from pathlib import Path
 from threading import Event, Timer
 
-from cmgr import trust
+from cmgr import redact, trust
 from cmgr.host.act import Act, CannotBegin, Ended
 from cmgr.host.host import Host
 from cmgr.service.extras.bundle_parts import Part
-from cmgr.service.extras.redact import redacted_text
 from cmgr.vendor import Support, Tool
 
 OUTPUT = "output.txt"
@@ -129,7 +128,7 @@ def _kept(found: Iterator[tuple[str, Path]]) -> Iterator[Part]:
             missing.append(f"{name}: no room, or no file")
             continue
         room -= len(data)
-        yield Part(name, redacted_text(data))
+        yield Part(name, redact.data(data))
     if missing:
         yield Part("missing.txt", "".join(f"{line}\n" for line in missing))
 

@@ -5,9 +5,8 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from urllib.parse import urlsplit
 
-from cmgr import trust
+from cmgr import redact, trust
 from cmgr.config import around
 from cmgr.errors import CmgrError, chain
 from cmgr.model.values.handling.policy import backed_off
@@ -29,7 +28,7 @@ class Receiver:
 
     def __init__(self, receiver: around.Receiver, alarms: around.Alarms, host: str, log: Log) -> None:
         self.settings = receiver
-        self.name = _name(receiver.url)
+        self.name = redact.address(receiver.url)
         self._alarms = alarms
         self._host = host
         self._log = log
@@ -165,12 +164,6 @@ class Receiver:
         wait = backed_off(self._alarms.backoff, self._alarms.backoff_max, self._failures)
         with self._changed:
             return not self._changed.wait_for(lambda: self._closed, wait.total_seconds())
-
-
-def _name(url: str) -> str:
-    """Return what a receiver is called in logs: the path of its address may be a secret."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _with_path(url: str) -> str:

@@ -7,7 +7,8 @@ from queue import SimpleQueue
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from cmgr.frozen import dataclass
+from cmgr import redact
+from cmgr.frozen import dataclass, replace
 from cmgr.words import one_line
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Writer:
         told = 0
         while (line := self._queue.get()) is not None:
             lost = self._lost
-            self._target.write(line)
+            self._target.write(replace(line, text=redact.text(line.text)))
             if lost > told:
                 # They were lost before the line that was just written came to its turn, and after it went in.
                 self._target.write(

@@ -3,6 +3,7 @@
 import time
 from datetime import timedelta
 
+from cmgr import redact
 from cmgr.errors import CmgrError, sentence
 from cmgr.model.values.messages.commands import StopContainer
 from cmgr.ports import Executing, Runtime
@@ -35,5 +36,5 @@ def last_words(runtime: Runtime, action: StopContainer) -> tuple[str, timedelta]
 
 def _shown(output: str) -> str:
     """Return the end of what was written, in a line."""
-    lines = output.strip().replace("\n", " | ")
+    lines = redact.text(output.strip()).replace("\n", " | ")
     return (lines if len(lines) <= _SHOWN else f"…{lines[-_SHOWN:]}") or "nothing"

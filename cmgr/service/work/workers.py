@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import assert_never
 
+from cmgr import redact
 from cmgr.errors import (
     CmgrError,
     ContainerGone,
@@ -208,7 +209,7 @@ class Workers:
 
     def _output(self, action: ReadOutput) -> str:
         runtime = self._runtimes[action.key.runtime]
-        return runtime.output(action.key, OUTPUT_LINES) if isinstance(runtime, Diagnosing) else ""
+        return redact.text(runtime.output(action.key, OUTPUT_LINES)) if isinstance(runtime, Diagnosing) else ""
 
     def _read(self, action: ReadRing) -> tuple[ChipReport, ...]:
         with self._turn():
