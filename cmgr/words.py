@@ -1,10 +1,20 @@
 """Times, spans and lists as a person or a program reads them."""
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 Json = dict[str, object]
 """A value that `json.dumps` takes as it is: text, numbers, booleans, None, and lists and dicts of them."""
+
+
+def json_of(text: str | bytes) -> Any:
+    """Return the value that this JSON, a peer's perhaps, says. Raises `ValueError`, also where it nests too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
 
 
 def stamp(at: datetime) -> str:

@@ -6,13 +6,13 @@ has its zero value is not there.
 
 import base64
 import binascii
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from cmgr.errors import FleetError
 from cmgr.frozen import dataclass
+from cmgr.words import json_of
 
 LONGEST = 8 * 2**20
 """So many bytes may an answer have, and a line of a watch."""
@@ -256,8 +256,8 @@ _HINTS = {
 def read(text: bytes) -> object:
     """Return the JSON. Raises `Malformed`."""
     try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
+        found: object = json_of(text)
+    except ValueError:
         raise Malformed("cannot understand etcd: its answer is no JSON") from None
     return found
 

@@ -14,6 +14,7 @@ from cmgr.frozen import replace
 from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.store import rows
+from cmgr.words import json_of
 
 NAME = "held.json"
 
@@ -37,8 +38,8 @@ class Spare:
     def read(self) -> Holds:
         """Return what was held, each as one that is down; nothing when the file cannot be read."""
         try:
-            found = [_TABLE.value(_known(row)) for row in json.loads(self.path.read_text())]
-        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            found = [_TABLE.value(_known(row)) for row in json_of(self.path.read_text())]
+        except (OSError, ValueError, TypeError, LookupError):
             return {}
         return {hold.key: hold for hold in found}
 

@@ -53,6 +53,27 @@ def test_the_program_runs_no_shell_and_makes_no_code_or_objects_of_data() -> Non
     assert found == {}
 
 
+OWN_JSON = {
+    "cmgr/words.py": "which makes one kind of error of all that is wrong with a peer's",
+    "cmgr/redact.py": "below it", "cmgr/service/door/client.py": "it loads the standard library alone",
+    "cmgr/web/app.py": "below nothing of cmgr", "cmgr/web/live.py": "the service's own answer",
+    "cmgr/config/spelling.py": "it looks for keys that are there twice",
+    "cmgr/fleet/document_text.py": "it refuses numbers that are none",
+    "cmgr/service/metrics/chips.py": "a table of the package",
+    "cmgr/config/tables/catalog.py": "a table of the package", "cmgr/drivers/nvml/codes.py": "a table of the package",
+    "cmgr/cli/act.py": "cmgr's own output", "cmgr/cli/past.py": "cmgr's own output",
+    "cmgr/cli/groups.py": "cmgr's own output", "cmgr/cli/bundle.py": "what it has just written",
+    "cmgr/store/rows.py": "the database's own", "cmgr/cli/demo/docker.py": "the tour's own Docker",
+    "cmgr/service/extras/bundles.py": "cmgr's own files",
+}  # fmt: skip
+"""The modules that read JSON by themselves, and why that is right."""
+
+
+def test_json_of_a_peer_is_read_in_one_place() -> None:
+    files = [path for path in (ROOT / "cmgr").rglob("*.py") if re.search(r"\bjson\.loads?\(", path.read_text())]
+    assert {str(path.relative_to(ROOT)) for path in files} == set(OWN_JSON)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -2,7 +2,6 @@
 
 import grp
 import http.client
-import json
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
 from cmgr.view.containers import OWNED, SPARED, SPARED_HINT, UNCLEAR
-from cmgr.words import counted
+from cmgr.words import counted, json_of
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -231,7 +230,7 @@ def _docker(path: Path) -> Iterator[Finding]:
     try:
         with closing(listener.spoken_to(str(path), SECONDS)) as connection:
             connection.request("GET", "/info")
-            info = documents.mapping(json.loads(connection.getresponse().read(1 << 20)))
+            info = documents.mapping(json_of(connection.getresponse().read(1 << 20)))
     except (OSError, http.client.HTTPException, ValueError) as error:
         yield Finding(found.what, ERROR, f"{path} does not answer as Docker does: {error}", "is dockerd well?")
         return

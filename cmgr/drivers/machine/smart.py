@@ -3,7 +3,6 @@
 Source of the names: smartctl(8), and the fields of NVMe's health log (NVM Express Base Specification, log page 02h).
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from cmgr.drivers.machine.sysfs import named
 from cmgr.drivers.machine.tool import ask
 from cmgr.errors import DriverError
 from cmgr.model.values.machine import Symptom
+from cmgr.words import json_of
 
 _ASK = ("--json=c", "--health", "--attributes", "--nocheck=standby")
 
@@ -65,8 +65,8 @@ class Smart:
 
 def _told(text: str) -> Mapping[str, Any]:
     try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
+        told = json_of(text)
+    except ValueError:
         told = None
     if not isinstance(told, dict) or not isinstance(told.get("smartctl"), dict):
         raise DriverError("smartctl has not answered in JSON", hint="it must be of version 7 or newer")

@@ -13,6 +13,7 @@ from pathlib import Path
 from cmgr import atomic
 from cmgr.drivers.kernel_log import boot_id
 from cmgr.model.values.chips import ChipId
+from cmgr.words import json_of
 
 NAME = "nvml-numbers.json"
 
@@ -28,7 +29,7 @@ class Numbers:
         self._known: Mapping[str, ChipId] = {}
         self.together: tuple[tuple[ChipId, ...], ...] = ()
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # A broken file is none.
-            read = json.loads(file.read_text(encoding="utf-8"))
+            read = json_of(file.read_text(encoding="utf-8"))
             if read["boot"] == self._boot:
                 self._known = {str(uuid): ChipId(int(number)) for uuid, number in read["numbers"].items()}
                 self.together = tuple(tuple(ChipId(int(number)) for number in chips) for chips in read["together"])

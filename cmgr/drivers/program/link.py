@@ -1,6 +1,5 @@
 """A connection to a program that drives chips: requests and their answers, and what it tells by itself."""
 
-import json
 import socket
 import threading
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 from cmgr.drivers.program import wire
 from cmgr.errors import DriverError
 from cmgr.ports import DriverFact
+from cmgr.words import json_of
 
 
 class Late(DriverError):
@@ -108,7 +108,7 @@ class Link:
         try:
             with self._line.makefile("rb") as lines:
                 while line := lines.readline(wire.MOST):
-                    self._take(json.loads(line), tell)
+                    self._take(json_of(line), tell)
         except (ValueError, LookupError, TypeError) as error:
             why = f"the program says what cannot be understood: {error}"
             self._end()

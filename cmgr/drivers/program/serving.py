@@ -5,7 +5,6 @@ where its driver waits for it no more.
 """
 
 import gc
-import json
 import os
 import socket
 import threading
@@ -34,6 +33,7 @@ from cmgr.ports import (
     Ranking,
     Renewable,
 )
+from cmgr.words import json_of
 
 MOST_TOLD = 20_000
 """So many facts wait for a service that does not read. Beyond that they are lost, and all chips are to be read."""
@@ -74,11 +74,11 @@ class Server:
             with self._line.makefile("rb") as lines:
                 # The first one opens the driver, which may fork: there are no threads yet.
                 if line := lines.readline(wire.MOST):
-                    self._serve(json.loads(line))
+                    self._serve(json_of(line))
                 self._begun()
                 threading.Thread(target=self._send, name="tell", daemon=True).start()
                 while line := lines.readline(wire.MOST):
-                    pool.submit(self._serve, json.loads(line))
+                    pool.submit(self._serve, json_of(line))
         except OSError:
             pass  # As if it had been closed.
         with self._changed:

@@ -13,6 +13,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultKey
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.typed import value
+from cmgr.words import json_of
 
 _VERSION = 1
 
@@ -57,7 +58,7 @@ def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
     hint = f"remove {path}: the simulated chips start afresh then"
     try:
         with open(path, encoding="utf-8") as file:
-            read = json.load(file)
+            read = json_of(file.read())
         if read["version"] != _VERSION:
             raise DriverError(f"cannot use the world of the simulated chips, {path}: of another version", hint=hint)
         for chip in chips.all():
@@ -66,7 +67,7 @@ def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
         return past
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DriverError(f"cannot read the world of the simulated chips, {path}", hint=hint) from error
 
 

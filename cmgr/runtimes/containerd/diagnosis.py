@@ -1,6 +1,5 @@
 """The diagnosis of a container by containerd: its record, its task, and its log where that is a file."""
 
-import json
 import os
 import re
 import stat
@@ -16,6 +15,7 @@ from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.looks import Looks
 from cmgr.runtimes.containerd.wire import Missing
 from cmgr.runtimes.documents import MOST_OUTPUT, ended, text
+from cmgr.words import json_of
 
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[._-]+[A-Za-z0-9]+)*")
 """Namespaces and ids that containerd allows; nothing else becomes a part of a path."""
@@ -101,8 +101,8 @@ def _plain(line: str) -> str:
     if not line.startswith('{"'):
         return line
     try:
-        told = json.loads(line)
-    except (ValueError, RecursionError):
+        told = json_of(line)
+    except ValueError:
         return line
     if not isinstance(told, dict) or not isinstance(told.get("log"), str):
         return line

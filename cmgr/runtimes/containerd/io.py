@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from cmgr import trust
 from cmgr.errors import ContainerError
 from cmgr.runtimes.containerd.record import SAVED_STREAMS, Definition, Streams
+from cmgr.words import json_of
 
 _LOG_LABELS = ("nerdctl/log-uri", "containerd.io/restart.loguri")
 
@@ -38,11 +39,11 @@ def saving(definition: Definition, streams: Streams) -> dict[str, str]:
 def saved(definition: Definition) -> Streams | None:
     """Return the streams that cmgr wrote down for this container."""
     try:
-        value = json.loads(definition.labels.get(SAVED_STREAMS, ""))
+        value = json_of(definition.labels.get(SAVED_STREAMS, ""))
         if value["made"] != definition.made:
             return None
         return Streams(str(value["stdout"]), str(value["stderr"]))
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError):
         return None
 
 

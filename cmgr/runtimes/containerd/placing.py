@@ -5,7 +5,6 @@ whoever is killed after that has lost nothing. Every change begins with those or
 the way back gives just what was.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from cmgr.model.values.chips import ALL_CHIPS, BY_ID, UNCLEAR, Chip, listed
 from cmgr.runtimes import claims
 from cmgr.runtimes.documents import Json, items, mapping, text
 from cmgr.vendor import counts, notations
+from cmgr.words import json_of
 
 ORIGINAL = "cmgr.io/original"
 """The extension of containerd's record that has the originals; without a value there are none."""
@@ -58,8 +58,8 @@ def with_original(spec: Json, original: Json) -> dict[str, Any]:
 def kept(value: bytes) -> Json:
     """Return the originals that the extension has; nothing where there are none."""
     try:
-        return mapping(json.loads(value)) if value else {}
-    except (ValueError, RecursionError):
+        return mapping(json_of(value)) if value else {}
+    except ValueError:
         return {}
 
 

@@ -4,7 +4,6 @@ Labels come from whoever made the container, and also from the image it was made
 used as a path, except in forms that `containerd_io` checks.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -21,6 +20,7 @@ from cmgr.runtimes.containerd.slots import slot_in
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
 from cmgr.runtimes.labels import DOCKERS, LONGEST_GRACE, beyond, makers, wishes
 from cmgr.runtimes.labels import wished as wished_for
+from cmgr.words import json_of
 
 NAME = "containerd"
 
@@ -209,8 +209,8 @@ def labels_of_image(configurations: Sequence[bytes]) -> Mapping[str, str] | None
     It has one for each platform. They agree about the labels that reach beyond the container, or none is believed.
     """
     try:
-        read = [mapping(json.loads(text)) for text in configurations]
-    except (ValueError, RecursionError):
+        read = [mapping(json_of(text)) for text in configurations]
+    except ValueError:
         return None
     found = [texts(mapping(each.get("config")).get("Labels")) for each in read]
     said = {frozenset((name, labels[name]) for name in beyond(labels)) for labels in found}
@@ -220,8 +220,8 @@ def labels_of_image(configurations: Sequence[bytes]) -> Mapping[str, str] | None
 def parts_of(document: bytes) -> tuple[list[str], str]:
     """Return the manifests that an index of an image names, or the configuration that a manifest names: digests."""
     try:
-        told = mapping(json.loads(document))
-    except (ValueError, RecursionError):
+        told = mapping(json_of(document))
+    except ValueError:
         return [], ""
     manifests = [text(mapping(each), "digest") for each in items(told.get("manifests"))]
     return [digest for digest in manifests if digest], text(mapping(told.get("config")), "digest")
@@ -316,8 +316,8 @@ def _grace(labels: Mapping[str, str]) -> timedelta:
 def spec_of(record: Record) -> Json:
     """Return the container's OCI spec, empty when it cannot be read."""
     try:
-        return mapping(json.loads(record.spec.value))
-    except (ValueError, RecursionError):
+        return mapping(json_of(record.spec.value))
+    except ValueError:
         return {}
 
 

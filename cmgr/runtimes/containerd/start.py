@@ -29,6 +29,7 @@ from cmgr.runtimes.containerd.messages import Mount
 from cmgr.runtimes.containerd.record import Definition, Streams, Task
 from cmgr.runtimes.containerd.wire import Exists, Missing, Pending, TimedOut
 from cmgr.runtimes.documents import mapping
+from cmgr.words import json_of
 
 
 class Starter:
@@ -102,7 +103,7 @@ class Starter:
             return
         path = self._cdi / slots.file_name(slot)
         try:
-            document = mapping(json.loads(path.read_text("utf-8", "replace")))
+            document = mapping(json_of(path.read_text("utf-8", "replace")))
         except (OSError, ValueError) as error:
             raise RuntimeAils(f"cannot {what}: cannot read {path}: {error}") from None
         try:

@@ -4,7 +4,6 @@ Nothing is left out silently: what the description has and the commands do not c
 """
 
 import http.client
-import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,6 +15,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import SLOT
 from cmgr.runtimes.documents import Json, items, mapping, text, texts
 from cmgr.vendor import notations
+from cmgr.words import json_of
 
 SECONDS = 10.0
 MOST = 16 << 20
@@ -105,7 +105,7 @@ def _asked(path: str, target: str) -> Json:
         with closing(listener.spoken_to(path, SECONDS)) as connection:
             connection.request("GET", target)
             answer = connection.getresponse()
-            told = mapping(json.loads(answer.read(MOST)))
+            told = mapping(json_of(answer.read(MOST)))
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise CmgrError(
             f"cannot ask Docker on {path}: {error}", hint="is dockerd running, and are you root?"

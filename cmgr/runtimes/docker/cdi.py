@@ -1,13 +1,13 @@
 """Whether a Docker daemon can give by CDI what containers ask for."""
 
 import http.client
-import json
 from contextlib import closing
 
 from cmgr import listener
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.runtimes.documents import items, mapping, text
+from cmgr.words import json_of
 
 SECONDS = 3.0
 
@@ -26,7 +26,7 @@ def cdi_of(path: str) -> Cdi:
     try:
         with closing(listener.spoken_to(path, SECONDS)) as connection:
             connection.request("GET", "/info")
-            told = mapping(json.loads(connection.getresponse().read(1 << 20)))
+            told = mapping(json_of(connection.getresponse().read(1 << 20)))
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise CmgrError(f"cannot ask Docker on {path} of CDI: {error}") from error
     places = tuple(str(place) for place in items(told.get("CDISpecDirs")))

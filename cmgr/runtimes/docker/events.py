@@ -1,6 +1,5 @@
 """Docker's event stream: followed for ever by one thread, across silences and restarts of the daemon."""
 
-import json
 import re
 import time
 from collections import deque
@@ -15,6 +14,7 @@ from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import Line
 from cmgr.runtimes.docker.wire import Clients, Limits
 from cmgr.runtimes.following import Broken
+from cmgr.words import json_of
 
 _PAST = 600 * 10**9
 """How far back, in nanoseconds, Docker is asked at first: what it still knows says whose deaths were asked for."""
@@ -56,13 +56,13 @@ class Event:
 def parsed(line: bytes) -> Event | None:
     """Return the event that a line of the stream holds, or None when it holds none that can be read."""
     try:
-        whole = json.loads(line)
+        whole = json_of(line)
         if whole.get("Type", "container") != "container":
             return None
         actor = whole["Actor"]
         action, id_, at, attributes = whole["Action"], actor["ID"], whole["timeNano"], actor.get("Attributes") or {}
         texts = {str(name): value for name, value in attributes.items() if isinstance(value, str)}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None
     if not (isinstance(action, str) and isinstance(id_, str) and id_ and isinstance(at, int) and 0 <= at < 2**63):
         return None

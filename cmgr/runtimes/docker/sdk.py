@@ -55,8 +55,8 @@ from urllib3.connectionpool import ConnectionPool
 
 __all__ = ["APIError", "Client", "translated"]
 
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
-"""Errors of the SDK when an answer is no JSON, or of another shape than it knows."""
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""Errors of the SDK when an answer is no JSON, nests too deeply, or of another shape than it knows."""
 
 _FOREIGN = (
     requests.RequestException,

@@ -10,6 +10,7 @@ from cmgr.config.sim import SimContainer
 from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Heal
 from cmgr.typed import plain, value
+from cmgr.words import json_of
 
 NAME = "sim"
 KILLED = 137
@@ -102,9 +103,9 @@ def document(life: Life) -> Mapping[str, object]:
 def read(text: str) -> tuple[tuple[Life, ...], int]:
     """Return the world that `written` wrote. Raises `ValueError` when this is none."""
     try:
-        whole = json.loads(text)
+        whole = json_of(text)
         return tuple(value(Life, _named(item)) for item in whole["containers"]), int(whole["serial"])
-    except (LookupError, TypeError, RecursionError) as exc:
+    except (LookupError, TypeError) as exc:
         raise ValueError("no pretended containers") from exc
 
 

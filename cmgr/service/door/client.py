@@ -124,7 +124,7 @@ def _answer(path: str | os.PathLike[str], received: bytes) -> dict[str, object]:
     status = _status(head)
     try:
         told = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _foreign(path) from error
     if status == 0 or not isinstance(told, dict):
         raise _foreign(path)

@@ -1,6 +1,5 @@
 """The questions: a route for each, how a request finds its own, and what an answer may be."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -19,6 +18,7 @@ from cmgr.errors import (
     chain,
 )
 from cmgr.frozen import dataclass
+from cmgr.words import json_of
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
@@ -180,8 +180,8 @@ def _said(body: bytes) -> dict[str, object]:
     if not body.strip():
         return {}
     try:
-        said = json.loads(body.decode())
-    except (ValueError, RecursionError) as error:
+        said = json_of(body.decode())
+    except ValueError as error:
         raise BadRequest("cannot read the request: its body is not JSON", hint='send an object: {"chip": 3}') from error
     if not isinstance(said, dict):
         raise BadRequest("cannot read the request: its body must be an object", hint='such as {"chip": 3}')

@@ -26,7 +26,7 @@ from cmgr.service.extras.hooks import Hooks
 from cmgr.service.log.setup import Log
 from cmgr.store.history import EpisodeRow, FaultRow
 from cmgr.store.reader import open_reader
-from cmgr.words import stamp
+from cmgr.words import json_of, stamp
 
 FILE = "after_episode.json"
 """Its name in the state directory."""
@@ -142,7 +142,7 @@ class Afterwards:
     def _read(self) -> bool:
         atomic.tidy(self._file)
         try:
-            told = json.loads(self._file.read_text())
+            told = json_of(self._file.read_text())
             self._since, self._done = str(told["since"]), frozenset(int(number) for number in told["done"])
         except FileNotFoundError:
             return False

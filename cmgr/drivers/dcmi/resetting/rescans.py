@@ -15,6 +15,7 @@ from pathlib import Path
 from cmgr import atomic
 from cmgr.drivers.dcmi.library.calls import Location
 from cmgr.errors import DriverError
+from cmgr.words import json_of
 
 NAME = "dcmi-rescans.json"
 
@@ -37,7 +38,7 @@ class Rescans:
         if self._path is None:
             return ()
         try:
-            return tuple(Location(*map(int, place)) for place in json.loads(self._path.read_text(encoding="utf-8")))
+            return tuple(Location(*map(int, place)) for place in json_of(self._path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return ()  # At worst a chip stays away until the machine is started anew, as without the file.
 

@@ -23,6 +23,7 @@ from cmgr import atomic
 from cmgr.drivers.kernel_log import boot_id
 from cmgr.drivers.nvml import codes
 from cmgr.frozen import dataclass
+from cmgr.words import json_of
 
 NAME = "nvml-xids.json"
 
@@ -74,7 +75,7 @@ class Xids:
     def _read(self) -> None:
         """Learn what the last life knew. A file that cannot be read is none."""
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
-            read = json.loads(self._file.read_text(encoding="utf-8"))
+            read = json_of(self._file.read_text(encoding="utf-8"))
             if read["boot"] != self._boot:
                 self._known_to = 0
                 return

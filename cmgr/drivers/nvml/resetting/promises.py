@@ -19,6 +19,7 @@ from pathlib import Path
 from cmgr import atomic
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
+from cmgr.words import json_of
 
 NAME = "nvml-promises.json"
 LOCK = "nvml-resets.lock"
@@ -75,7 +76,7 @@ class Promises:
 
     def _read(self) -> Promised:
         try:
-            read = json.loads(self._path.read_text(encoding="utf-8"))
+            read = json_of(self._path.read_text(encoding="utf-8"))
             return Promised(**{f.name: tuple(map(str, read.get(f.name, ()))) for f in fields(Promised)})
         except FileNotFoundError:
             return Promised()
