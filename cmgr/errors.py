@@ -5,6 +5,7 @@ CmgrError                 what failed, one sentence that begins with "cannot"; h
 │  ├─ BadRequest          what was asked of the service cannot be understood
 │  └─ Misused             nothing is wrong but what the command line says
 ├─ NotThere               what is named is not there: a chip, a container, an episode, a path
+├─ Denied                 who asks has no role that allows this
 ├─ NotIn                  who asks through the page is in no session, or in none any more
 ├─ TooMany                it was asked too often within a minute
 ├─ DriverError            a chip call failed
@@ -60,6 +61,10 @@ class BadRequest(ConfigError):
 
 class NotThere(CmgrError):
     """There is nothing of the name that was given."""
+
+
+class Denied(CmgrError):
+    """No role of whoever asks allows this."""
 
 
 class NotIn(CmgrError):

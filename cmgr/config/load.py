@@ -3,7 +3,7 @@
 A later source overrides an earlier one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, replace
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.engine import contradictions as of_fleet
 from cmgr.config.kinds import Many, Rows
+from cmgr.config.reporters import Reporter
+from cmgr.config.roles import ANYBODY, Holder
 from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings, values
 from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
@@ -285,10 +287,20 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "faults.mode: replace needs the table in faults.file that replaces the built-in one"
     if config.faults.rules_mode == "replace" and not config.faults.rules:
         yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
+    yield from _of_strangers(config)
     yield from of_fleet(config.fleet)
     yield from _of_drills(config.drills)
     yield from _of_units(config)
     yield from _of_sim(config.sim)
+
+
+def _of_strangers(config: Config) -> Iterator[str]:
+    named: list[tuple[str, Sequence[Holder | Reporter]]]
+    named = [("roles", config.roles), ("reports.sources", config.reports.sources)]
+    for key, holders in named:
+        for number, holder in enumerate(holders, start=1):
+            if holder.uid == ANYBODY and not holder.group:
+                yield f"{key}[{number}]: needs a uid, a group, or both"
 
 
 def _of_units(config: Config) -> Iterator[str]:

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
+from cmgr.config.roles import ANYBODY, GROUP, UID
 from cmgr.declare import Meta
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import Handling
@@ -14,7 +15,7 @@ class Reporter:
     """A program that may report faults."""
 
     name: Annotated[str, Meta("Its name, which faults and timelines show.")]
-    uid: Annotated[int, Meta("The number of the user that it runs as.", within=(0, 4294967294))]
+    uid: Annotated[int, UID] = ANYBODY
     codes: Annotated[
         tuple[str, ...], Meta('The codes that it may report: nine digits, or their beginning and "*".', empty=False)
     ] = ("*",)
@@ -23,6 +24,7 @@ class Reporter:
         str,
         Meta("The most that a report of it may ask for, whatever a table says.", choices=tuple(Handling.__members__)),
     ] = Handling.NotHandleFault.name
+    group: Annotated[str, GROUP] = ""
 
     def may_report(self, code: str) -> bool:
         """Return whether it may report this code."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cmgr.config.around import Alarms, Bundles, Hooks
 from cmgr.config.engine import FleetSettings
 from cmgr.config.reporters import Reports
+from cmgr.config.roles import Holder
 from cmgr.config.sim import Sim
 from cmgr.config.sources import Machine
 from cmgr.declare import Form, Meta
@@ -310,6 +311,10 @@ class Config:
     reports: Annotated[Reports, Meta("Faults that other programs report: cmgr report.")] = field(
         default_factory=Reports
     )
+    roles: Annotated[
+        tuple[Holder, ...],
+        Meta("Others who may use the service's socket: without any, and without sources of reports, its group alone."),
+    ] = ()
     machine: Annotated[Machine, Meta("Faults of the machine around the chips: its memory, disks, power, fans.")] = (
         field(default_factory=Machine)
     )

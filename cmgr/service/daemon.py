@@ -29,6 +29,7 @@ from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.control import ControlServer
+from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import PageDoor, Pages
 from cmgr.service.door.scrapes import MetricsServer
@@ -131,19 +132,21 @@ class Service:
     def _doors(self, reload: Reload | None, look: "Callable[[], shapes.Check]") -> tuple[Part, ...]:
         """Make the parts that others ask, which can be there before the chips are known."""
         node, now, log = (lambda: self._loop.node), self._clock.now, self._log
+        roles = Roles(self._config)
         desk, reloader = Desk(self._inbox), Reloader(reload, self._accept, log, self._notifier)
         self._signals(reloader)
         orders = Orders(
             node, now, desk.give, lambda who: reloader.ask(who, self._inbox.nudge), self._driver, self._drills,
-            lambda: self._config.reports, Pretended(self._inbox.put).inject,
+            lambda: self._config.reports, Pretended(self._inbox.put).inject, roles,
         )  # fmt: skip
         answers = Answers(
             self._driver, node, self.own, now, Path(self._config.state_dir) / NAME, look, lambda: self._cdi.files,
             self._exports, self._agreement.told, self._ranks,
         )  # fmt: skip
-        pages = Pages(Sessions(), now, self._config.web.orders)
+        pages = Pages(Sessions(roles.of_user), now, self._config.web.orders)
         table = refusing(routes(answers, orders, pages), lambda: refusal(self._driver))
         control, web = ControlServer(self._config.socket, table, log.bug), self._config.web.door
+        control.admit(roles)
         page = (PageDoor(Path(web), pages, table, log),) if web and Path(web).parent.is_dir() else ()
         # An order is counted before it is answered; nothing is read anew before all else was looked at.
         doors: tuple[Part, ...] = (*self._metrics(), desk, control, *page, reloader)

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import cast
 
 from cmgr.config.reporters import Reports
-from cmgr.config.settings import Export
+from cmgr.config.settings import Config, Export
 from cmgr.host.host import Host
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.control import ControlServer
+from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import Pages
 from cmgr.service.door.routes import Request, Route
@@ -54,6 +55,7 @@ def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It i
         lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
         Ranks(none, "box", books.node, None),
     )
+    roles = Roles(Config(reports=books.reports()))
     drills = Drills(none, Host("", ""), lambda _: None, lambda: NOW)
     orders = Orders(
         books.node,
@@ -63,8 +65,9 @@ def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It i
         none,
         drills,
         books.reports,
+        roles=roles,
     )
-    return routes(answers, orders, Pages(Sessions(), lambda: NOW, orders=True))
+    return routes(answers, orders, Pages(Sessions(roles.of_user), lambda: NOW, orders=True))
 
 
 def answering(answer: Callable[[Request], Mapping[str, object]]) -> tuple[Route, ...]:

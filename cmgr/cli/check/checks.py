@@ -1,6 +1,5 @@
 """The checks of `cmgr check`, one function for each thing. None of them changes anything."""
 
-import grp
 import http.client
 import os
 import stat
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr import listener
-from cmgr.cli.check import around, cdi, fleet, machine
+from cmgr.cli.check import around, cdi, fleet, machine, permitted
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.cli.check.rings import divided, rings, told_apart
 from cmgr.cli.check.units import clients, units
@@ -35,7 +34,6 @@ from cmgr.words import counted, json_of
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
-GROUP = "cmgr"
 SECONDS = 3.0
 BEGINS = 15.0
 """So many seconds a maker's library may take to begin. The service waits without a limit."""
@@ -83,7 +81,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _in_the_way(rows, config.containers.ignore)
     yield from _owned(rows)
     yield around.metrics(config.metrics.listen)
-    yield _group(config)
+    yield from permitted.findings(config, database_of(config))
 
 
 def _strategy(config: Config) -> Finding:
@@ -324,18 +322,3 @@ def _owned(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
             names.setdefault(row["owner"], []).append(row["called"])
     for owner, called in sorted(names.items()):
         yield Finding("container", OK, f"{', '.join(called)}: {OWNED.format(owner)}")
-
-
-def _group(config: Config) -> Finding:
-    try:
-        members = grp.getgrnam(GROUP).gr_mem
-    except KeyError:
-        text = f"there is no group {GROUP}: only root and the service's own user reach it"
-        if config.driver == "sim":
-            # For drills and tours that is as it should be; the packages make the group on an appliance.
-            return Finding("group", OK, text)
-        hint = (
-            f"to let others use it: groupadd --system {GROUP}, then usermod -aG {GROUP} USER, and restart the service"
-        )
-        return Finding("group", WARNING, text, hint)
-    return Finding("group", OK, f"group {GROUP} may use the service: {', '.join(members) or 'nobody is in it yet'}")

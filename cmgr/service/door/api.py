@@ -1,5 +1,6 @@
 """The table of everything that can be asked of the service. It routes, and the OpenAPI document is made from it."""
 
+from cmgr.config.roles import Role
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.openapi import document
 from cmgr.service.door.orders.chips import Orders
@@ -152,6 +153,7 @@ def _report(o: Orders) -> Route:
             Arg("seconds", "number", "It counts as over after that, unless it is reported again."),
             Arg("clear", "boolean", "It is over: on these chips, or wherever it was reported."),
         ),
+        role=Role.REPORT,
     )  # fmt: skip
 
 

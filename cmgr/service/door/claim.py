@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cmgr import trust
 from cmgr.errors import ConfigError, StoreBusy, StoreError
-from cmgr.listener import reached
+from cmgr.listener import credentials, reached
 from cmgr.store import files
 
 GROUP = "cmgr"
@@ -67,10 +67,8 @@ def listener(path: Path) -> int | None:
         return 0
     except OSError:
         return 0 if path.exists() else None
-    from cmgr.service.door.http.reception import peer_of  # With the server: mostly nobody listens.
-
     with connection:
-        return peer_of(connection).pid
+        return credentials(connection)[1]
 
 
 def make_directory(path: Path, group: int | None) -> None:

@@ -1,8 +1,9 @@
-"""The control socket: a unix socket that only root and group cmgr may connect to, and what is answered there.
+"""The control socket: a unix socket for root, group cmgr and whoever has a role, and what is answered there.
 
 Rules:
 1. The socket never exists with a wider mode than its last one: it is bound in a directory that only we can enter,
-   and moved into place when owner and mode are right. Its mode is the lock: who connects is answered.
+   and moved into place when owner and mode are right. Its mode is the lock: who connects is answered, unless there
+   are roles. Those who have one are let in by name, and nobody else.
 2. A socket on which somebody listens is never replaced; one that a dead service left is.
 """
 
@@ -12,16 +13,19 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from cmgr.config.settings import Config
 from cmgr.errors import ConfigError
 from cmgr.model.values.messages.commands import Note
+from cmgr.model.values.troubles import Trouble
 from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_live, refuse_weak
+from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.records import line
 from cmgr.service.door.routes import Route
-from cmgr.service.part import Part, Step
+from cmgr.service.part import Part, Step, degraded
 
 REQUEST_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
@@ -44,9 +48,15 @@ class ControlServer(Part):
     ) -> None:
         self._path = Path(path)
         self._group = gid_of(group)
+        self._roles: Roles | None = None
         self._server = Server(routes, report, patience)
+        self._closed_to = ""
         self._listening: socket.socket | None = None
         self._inode: tuple[int, int] | None = None
+
+    def admit(self, roles: Roles) -> None:
+        """Let those in, too, who have a role, to do what it allows. Before `start`."""
+        self._roles = self._server.roles = roles
 
     def start(self) -> None:
         """Listen. Raises `ConfigError` when the socket cannot be made, or another service listens on it."""
@@ -58,7 +68,25 @@ class ControlServer(Part):
             raise ConfigError(
                 f"cannot listen on {self._path}", hint="name another path with socket in the configuration"
             ) from error
+        self._let_in()
         self._server.start(self._listening, "control", THREADS)
+
+    def configure(self, config: Config) -> None:
+        if self._roles is not None:
+            self._roles.take(config)
+            self._let_in()
+
+    def troubles(self) -> Iterable[Trouble]:
+        return degraded("roles", "those who have roles cannot reach the socket", self._closed_to)
+
+    def _let_in(self) -> None:
+        self._closed_to = ""
+        if self._roles is None or self._listening is None:
+            return
+        try:
+            self._roles.let_in(self._path)
+        except OSError as error:
+            self._closed_to = f"cannot write the access list of {self._path}: {error.strerror}"
 
     def followed(self) -> bool:
         """Return whether somebody follows events. Any thread."""

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cmgr.config.roles import Role
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.troubles import Trouble
@@ -42,7 +43,7 @@ class Pages:
 
     def ticket(self, request: Request) -> "slot_shapes.Ticket":
         until = self.now() + timedelta(seconds=TICKET_SECONDS)
-        return {"ticket": self.sessions.ticket(request.uid), "ends": stamp(until)}
+        return {"ticket": self.sessions.ticket(request.uid, request.role), "ends": stamp(until)}
 
     def end(self, _request: Request) -> "slot_shapes.SessionsEnded":
         return {"sessions": self.sessions.end()}
@@ -65,22 +66,27 @@ class Pages:
             session = self.sessions.ordering(text_of(request, "session"))
             if not self.orders:
                 raise CmgrError("cannot order on the page: web.orders = false", hint=f"cmgr {request.do}")
+            route.refuse(session.role)
             args = {name: value for name, value in request.args.items() if name != "session"}
-            return route.answer(replace(request, args=args, uid=session.uid, on_page=True))
+            return route.answer(replace(request, args=args, uid=session.uid, role=session.role, on_page=True))
 
         return replace(route, answer=answer, args=(*(route.args or ()), _SECRET))
 
     def _about(self, session: Session) -> "slot_shapes.PageSession":
         until = self.now() + timedelta(seconds=self.sessions.left(session))
-        return {"who": named_user(session.uid), "ends": stamp(until), "orders": self.orders}
+        orders = self.orders and session.role is Role.OPERATE
+        return {"who": named_user(session.uid), "ends": stamp(until), "orders": orders}
 
 
 def for_persons(pages: Pages) -> tuple[Route, ...]:
     """Return the part of the control socket's table that is about the page."""
     return (
-        Route("POST", "/v1/web/ticket", "ticket", pages.ticket, "A ticket that opens the page once: cmgr web."),
+        Route(
+            "POST", "/v1/web/ticket", "ticket", pages.ticket, "A ticket that opens the page once: cmgr web.",
+            role=Role.LOOK,
+        ),
         Route("POST", "/v1/web/end", "end-sessions", pages.end, "End all sessions of the page: cmgr web --end."),
-    )
+    )  # fmt: skip
 
 
 def for_the_page(pages: Pages, table: Iterable[Route]) -> tuple[Route, ...]:

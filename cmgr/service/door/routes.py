@@ -1,13 +1,16 @@
 """The questions: a route for each, how a request finds its own, and what an answer may be."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import field
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from cmgr.config.roles import Role
 from cmgr.errors import (
     BadRequest,
     CmgrError,
     ConfigError,
+    Denied,
     NotIn,
     NotThere,
     ServiceDown,
@@ -28,14 +31,20 @@ LINES = "application/x-ndjson"
 class Request:
     """A peer's question (`do` is the route's name), and who it is as the kernel says; over TCP nobody can tell (-1).
 
-    `on_page`: it came through the page, from whom the session says.
+    `groups`: the numbers of the groups that it is in. `role`: what it may do. `on_page`: it came through the page, from
+    whom the session says. `authorization`: the header of that name. `whose`:
+    as in `Peer`.
     """
 
     do: str
     args: Mapping[str, object]
     uid: int = -1
     pid: int = 0
+    groups: frozenset[int] = frozenset()
+    role: Role = Role.OPERATE
     on_page: bool = False
+    authorization: str = field(default="", repr=False)
+    whose: Hashable = None
 
 
 def flag_of(request: Request, name: str) -> bool:
@@ -84,7 +93,8 @@ class Route:
     """One thing that can be asked.
 
     `tag` changes whenever the answer may: a peer that has the answer of this tag is told that in its stead, and
-    `answer` is not called. Without `args` (None) whatever stands behind the `?` is passed over.
+    `answer` is not called. Without `args` (None) whatever stands behind the `?` is passed over. `role`: who may order
+    it; for a question (GET) it is enough to have the role look.
     """
 
     method: str
@@ -95,6 +105,14 @@ class Route:
     args: tuple[Arg, ...] | None = ()
     tag: Callable[[], str] | None = None
     kind: str = JSON
+    role: Role = Role.OPERATE
+
+    def refuse(self, role: Role) -> None:
+        """Raise `Denied` where this role does not allow it."""
+        if role < (needed := Role.LOOK if self.method == "GET" else self.role):
+            told = f"you have {f'the role {role.name.lower()}' if role else 'no role'}"
+            hint = "group cmgr may; [[roles]] and [[reports.sources]] in the configuration say who else"
+            raise Denied(f"cannot {self.do}: it takes the role {needed.name.lower()}, {told}", hint=hint)
 
     def match(self, path: str) -> dict[str, str] | None:
         """Return what this path says for each `{name}` of the route's own, or None where it is another route."""
@@ -120,11 +138,20 @@ class WrongMethod(CmgrError):
 
     def __init__(self, method: str, allowed: str) -> None:
         super().__init__(f"cannot answer {method[:20]}: this is for {allowed}")
-        self.allowed = allowed
+        self.headers = (("Allow", allowed),)
 
 
-def find(routes: Sequence[Route], method: str, target: str, body: bytes) -> Found:
-    """Return the route that is meant and what is said to it. Raises `NotThere`, `WrongMethod` or `BadRequest`."""
+class NoPassword(NotIn):
+    """No password was told, or a wrong one."""
+
+    headers = (("WWW-Authenticate", 'Basic realm="cmgr"'),)
+
+
+def find(routes: Sequence[Route], method: str, target: str, body: bytes, role: Role = Role.OPERATE) -> Found:
+    """Return the route that is meant and what is said to it, which nobody looks at whose role does not allow it.
+
+    Raises `NotThere`, `WrongMethod`, `Denied` or `BadRequest`.
+    """
     path, _, query = _local(target).partition("?")
     matching = {route.method: (route, args) for route in routes if (args := route.match(path)) is not None}
     if not matching:
@@ -135,6 +162,7 @@ def find(routes: Sequence[Route], method: str, target: str, body: bytes) -> Foun
     if method not in matching:
         raise WrongMethod(method, ", ".join(sorted(matching)))
     route, in_path = matching[method]
+    route.refuse(role)
     if route.args is None:
         return Found(route, {})
     queried = _queried(route, [*in_path.items(), *parse_qsl(query, keep_blank_values=True)])
@@ -192,6 +220,7 @@ STATUS: tuple[tuple[type[CmgrError], int], ...] = (
     (BadRequest, 400),
     (NotThere, 404),
     (NotIn, 401),
+    (Denied, 403),
     (WrongMethod, 405),
     (TooMany, 429),
     (StoreError, 503),

@@ -5,16 +5,14 @@ person. Both are random texts of which only the SHA-256 is kept, in memory: all 
 """
 
 import hashlib
-import os
-import pwd
 import secrets
 import threading
 import time
 from collections.abc import Callable
 
+from cmgr.config.roles import Role
 from cmgr.errors import NotIn, TooMany
 from cmgr.frozen import dataclass, replace
-from cmgr.service.door.claim import GROUP, gid_of
 
 TICKET_SECONDS = 120.0
 SESSION_SECONDS = 12 * 3600.0
@@ -36,6 +34,7 @@ class Session:
     """A person at a page. Times are the monotonic clock's."""
 
     uid: int
+    role: Role
     ends: float
     seen: float
     orders: tuple[float, ...] = ()
@@ -44,33 +43,21 @@ class Session:
         return now >= self.ends or now >= self.seen + IDLE_SECONDS
 
 
-def is_operator(uid: int) -> bool:
-    """Return whether the control socket answers this user: root, the user who runs cmgr, a member of its group."""
-    if uid in (0, os.geteuid()):
-        return True
-    group = gid_of(GROUP)
-    try:
-        person = pwd.getpwuid(uid)
-    except KeyError:
-        return False
-    return group is not None and group in os.getgrouplist(person.pw_name, person.pw_gid)
-
-
 class Sessions:
-    """Any thread. Each raises `NotIn` or `TooMany`."""
+    """Any thread. Each raises `NotIn` or `TooMany`. `role_of`: what this user may do now."""
 
-    def __init__(self, may: Callable[[int], bool] = is_operator, clock: Callable[[], float] = time.monotonic) -> None:
-        self._may = may
+    def __init__(self, role_of: Callable[[int], Role], clock: Callable[[], float] = time.monotonic) -> None:
+        self._role_of = role_of
         self._clock = clock
         self._lock = threading.Lock()
-        self._tickets: dict[str, tuple[int, float]] = {}
+        self._tickets: dict[str, tuple[int, Role, float]] = {}
         self._sessions: dict[str, Session] = {}
 
-    def ticket(self, uid: int) -> str:
-        """Return a ticket for this person."""
+    def ticket(self, uid: int, role: Role) -> str:
+        """Return a ticket for this person, who has this role and gets no other by it."""
         text = secrets.token_urlsafe(32)
         with self._lock:
-            self._tickets[_digest(text)] = (uid, self._clock() + TICKET_SECONDS)
+            self._tickets[_digest(text)] = (uid, role, self._clock() + TICKET_SECONDS)
             _keep(self._tickets)
         return text
 
@@ -78,32 +65,29 @@ class Sessions:
         """Return the secret of a session of the ticket's person. The ticket is worth nothing afterwards."""
         with self._lock:
             now = self._clock()
-            uid, until = self._tickets.pop(_digest(ticket), (-1, now))
-            if now >= until or not self._may(uid):
+            uid, role, until = self._tickets.pop(_digest(ticket), (-1, Role.NONE, now))
+            if now >= until or not (role := min(role, self._role_of(uid))):
                 raise NotIn("cannot open the page: the link was used already, or is too old", hint=_AGAIN)
             secret = secrets.token_urlsafe(32)
-            session = Session(uid, now + SESSION_SECONDS, now)
+            session = Session(uid, role, now + SESSION_SECONDS, now)
             self._sessions[_digest(secret)] = session
             _keep(self._sessions)
             return secret, session
 
     def seen(self, secret: str) -> Session:
-        """Return the session, which was used just now."""
+        """Return the session, which was used just now, with what its person may do now."""
         with self._lock:
             return self._known(secret)
 
     def ordering(self, secret: str) -> Session:
-        """Return the same for an order: its person must still be one who may, and not order too often."""
+        """Return the same for an order; its person must not order too often."""
         with self._lock:
             session = self._known(secret)
-            if not self._may(session.uid):
-                del self._sessions[_digest(secret)]
-                raise NotIn("cannot order: you are not in group cmgr any more", hint="join it, then type: cmgr web")
             now = self._clock()
             orders = _recent(session.orders, now)
             if len(orders) >= ORDERS:
                 raise TooMany("cannot order: too many orders within a minute", hint="wait a minute")
-            self._sessions[_digest(secret)] = replace(session, orders=(*orders, now))
+            session = self._sessions[_digest(secret)] = replace(session, orders=(*orders, now))
             return session
 
     def leave(self, secret: str) -> None:
@@ -129,7 +113,11 @@ class Sessions:
         if session is None or session.over(now):
             self._sessions.pop(digest, None)
             raise NotIn("cannot go on: the page's session is over", hint=_AGAIN)
-        self._sessions[digest] = replace(session, seen=now)
+        role = min(session.role, self._role_of(session.uid))
+        if not role:
+            del self._sessions[digest]
+            raise NotIn("cannot go on: you are in group cmgr no more, and have no role", hint=f"join it, then {_AGAIN}")
+        self._sessions[digest] = replace(session, role=role, seen=now)
         return self._sessions[digest]
 
 
@@ -142,6 +130,6 @@ def _recent(moments: tuple[float, ...], now: float) -> tuple[float, ...]:
     return tuple(moment for moment in moments if moment > now - _MINUTE)
 
 
-def _keep(known: dict[str, tuple[int, float]] | dict[str, Session]) -> None:
+def _keep(known: dict[str, tuple[int, Role, float]] | dict[str, Session]) -> None:
     while len(known) > MOST:
         del known[next(iter(known))]

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.config.reporters import Reporter, Reports
+from cmgr.config.settings import Config
 from cmgr.errors import CmgrError
 from cmgr.model.values.messages import facts
 from cmgr.model.values.node import known_faults
+from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.reports import MOST_KEPT, ReportOrders
 from cmgr.service.door.routes import Request
 from tests.model.builders import Cmgr
@@ -27,7 +29,7 @@ def orders(cmgr: Cmgr) -> ReportOrders:
     def give(fact: facts.Ordered) -> None:
         cmgr.tell(fact)
 
-    return ReportOrders(lambda: cmgr.node, lambda: cmgr.now, give, lambda: SETTINGS)
+    return ReportOrders(lambda: cmgr.node, lambda: cmgr.now, give, lambda: SETTINGS, Roles(Config(reports=SETTINGS)))
 
 
 def ask(cmgr: Cmgr, uid: int = 985, **args: Any) -> Any:

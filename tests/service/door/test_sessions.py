@@ -2,8 +2,8 @@
 
 import pytest
 
+from cmgr.config.roles import Role
 from cmgr.errors import NotIn, TooMany
-from cmgr.service.door import sessions
 from cmgr.service.door.sessions import IDLE_SECONDS, MOST, ORDERS, SESSION_SECONDS, TICKET_SECONDS, Sessions
 
 ALICE, BOB = 1000, 1001
@@ -14,11 +14,14 @@ class World:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.operators = {ALICE, BOB}
-        self.sessions = Sessions(self.operators.__contains__, lambda: self.now)
+        self.operators, self.readers = {ALICE, BOB}, set[int]()
+        self.sessions = Sessions(self.role_of, lambda: self.now)
+
+    def role_of(self, uid: int) -> Role:
+        return Role.OPERATE if uid in self.operators else Role.LOOK if uid in self.readers else Role.NONE
 
     def entered(self, uid: int = ALICE) -> str:
-        return self.sessions.enter(self.sessions.ticket(uid))[0]
+        return self.sessions.enter(self.sessions.ticket(uid, Role.OPERATE))[0]
 
 
 @pytest.fixture
@@ -33,33 +36,33 @@ def test_a_ticket_opens_a_session_of_its_person(world: World) -> None:
 
 
 def test_a_ticket_works_once(world: World) -> None:
-    ticket = world.sessions.ticket(ALICE)
+    ticket = world.sessions.ticket(ALICE, Role.OPERATE)
     world.sessions.enter(ticket)
     with pytest.raises(NotIn, match="used already"):
         world.sessions.enter(ticket)
 
 
 def test_an_old_ticket_opens_nothing(world: World) -> None:
-    ticket = world.sessions.ticket(ALICE)
+    ticket = world.sessions.ticket(ALICE, Role.OPERATE)
     world.now += TICKET_SECONDS
     with pytest.raises(NotIn):
         world.sessions.enter(ticket)
 
 
 def test_neither_a_ticket_nor_what_was_made_up_is_a_session(world: World) -> None:
-    for text in (world.sessions.ticket(ALICE), "none", "", "\ud800", "x" * 10_000):
+    for text in (world.sessions.ticket(ALICE, Role.OPERATE), "none", "", "\ud800", "x" * 10_000):
         with pytest.raises(NotIn):
             world.sessions.ordering(text)
 
 
 def test_secrets_are_long_and_none_is_given_twice(world: World) -> None:
-    given = [world.entered() for _ in range(5)] + [world.sessions.ticket(ALICE) for _ in range(5)]
+    given = [world.entered() for _ in range(5)] + [world.sessions.ticket(ALICE, Role.OPERATE) for _ in range(5)]
     assert len(set(given)) == 10
     assert all(len(text) >= 43 for text in given), "32 bytes"
 
 
 def test_wrong_tickets_keep_nobody_out_who_has_a_right_one(world: World) -> None:
-    good = world.sessions.ticket(ALICE)
+    good = world.sessions.ticket(ALICE, Role.OPERATE)
     for _ in range(1000):
         with pytest.raises(NotIn):
             world.sessions.enter("wrong")
@@ -85,9 +88,11 @@ def test_a_session_that_nobody_uses_ends(world: World) -> None:
         world.sessions.ordering(secret)
 
 
-def test_whoever_left_the_group_orders_nothing(world: World) -> None:
-    secret = world.entered(BOB)
+def test_whoever_left_the_group_orders_nothing_and_looks_no_more(world: World) -> None:
+    secret, looking = world.entered(BOB), world.entered(BOB)
     world.operators.discard(BOB)
+    with pytest.raises(NotIn, match="group cmgr"):
+        world.sessions.seen(looking)
     with pytest.raises(NotIn, match="group cmgr"):
         world.sessions.ordering(secret)
     with pytest.raises(NotIn):
@@ -95,7 +100,7 @@ def test_whoever_left_the_group_orders_nothing(world: World) -> None:
 
 
 def test_whoever_left_the_group_does_not_get_in_with_an_earlier_ticket(world: World) -> None:
-    ticket = world.sessions.ticket(BOB)
+    ticket = world.sessions.ticket(BOB, Role.OPERATE)
     world.operators.discard(BOB)
     with pytest.raises(NotIn):
         world.sessions.enter(ticket)
@@ -117,14 +122,14 @@ def test_of_too_many_sessions_and_tickets_the_oldest_goes(world: World) -> None:
     with pytest.raises(NotIn):
         world.sessions.seen(secrets[0])
     world.sessions.seen(secrets[1])
-    tickets = [world.sessions.ticket(ALICE) for _ in range(MOST + 1)]
+    tickets = [world.sessions.ticket(ALICE, Role.OPERATE) for _ in range(MOST + 1)]
     world.sessions.enter(tickets[1])
     with pytest.raises(NotIn):
         world.sessions.enter(tickets[0])
 
 
 def test_leaving_ends_a_session_and_end_all(world: World) -> None:
-    one, two, ticket = world.entered(), world.entered(BOB), world.sessions.ticket(ALICE)
+    one, two, ticket = world.entered(), world.entered(BOB), world.sessions.ticket(ALICE, Role.OPERATE)
     world.sessions.leave(one)
     with pytest.raises(NotIn):
         world.sessions.seen(one)
@@ -136,6 +141,13 @@ def test_leaving_ends_a_session_and_end_all(world: World) -> None:
         world.sessions.enter(ticket)
 
 
-def test_root_and_who_runs_cmgr_are_operators_and_a_stranger_is_not() -> None:
-    assert sessions.is_operator(0)
-    assert not sessions.is_operator(4_242_424)
+def test_a_session_never_has_more_than_its_ticket_nor_than_its_person_has_now(world: World) -> None:
+    reading = world.sessions.enter(world.sessions.ticket(ALICE, Role.LOOK))[0]
+    assert world.sessions.ordering(reading).role is Role.LOOK, "she has become an operator since: a new ticket tells"
+    secret = world.entered(BOB)
+    assert world.sessions.seen(secret).role is Role.OPERATE
+    world.operators.discard(BOB)
+    world.readers.add(BOB)
+    assert world.sessions.ordering(secret).role is Role.LOOK
+    assert world.sessions.seen(secret).role is Role.LOOK
+    assert world.sessions.enter(world.sessions.ticket(BOB, Role.OPERATE))[1].role is Role.LOOK

@@ -7,20 +7,22 @@ Rules:
 3. Readers of a stream may stay as long as they read. They are few, and one that does not read is cut off. When there
    are too many, the user who has the most loses the oldest.
 4. The answers that one user has not read have a limit together, too.
+5. A peer without a role is refused before a byte of his is read, and takes nobody's place; a reader who loses his is
+   cut off.
 """
 
 import contextlib
 import queue
 import selectors
 import socket
-import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, Denied
 from cmgr.frozen import dataclass
+from cmgr.listener import credentials
 from cmgr.service.door.http.talk import Asked, Refused, Reply, Talk, refused
 
 GUESTS = 64
@@ -43,8 +45,6 @@ _AT_ONCE = 16
 _PAUSE = 0.05
 """Seconds until another connection is looked for, where one cannot be taken in."""
 
-_CRED = struct.Struct("iII")
-
 
 @dataclass(frozen=True, slots=True)
 class Peer:
@@ -53,14 +53,15 @@ class Peer:
     whose: Hashable
     uid: int = -1
     pid: int = 0
+    groups: frozenset[int] = frozenset()
 
 
 def peer_of(connection: socket.socket) -> Peer:
     """Return who is at the other end. Raises `OSError`."""
     if connection.family != socket.AF_UNIX:
         return Peer(connection.getpeername()[0])
-    pid, uid, _gid = _CRED.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CRED.size))
-    return Peer(uid, uid, pid)
+    uid, pid, groups = credentials(connection)
+    return Peer(uid, uid, pid, groups)
 
 
 class Guest:
@@ -81,12 +82,21 @@ Take = Callable[[Guest, Asked], None]
 
 
 class Reception:
-    """Takes connections in from `start` to `close`. `patience`: seconds for a request to be there, and to be read."""
+    """Takes connections in from `start` to `close`.
 
-    def __init__(self, listening: socket.socket, take: Take, patience: float, name: str) -> None:
+    `patience`: seconds for a request to be there, and to be read. `admits`: whether this peer may ask anything now.
+    """
+
+    def __init__(
+        self, listening: socket.socket, take: Take, patience: float, name: str, admits: Callable[[Peer], bool]
+    ) -> None:
         self._listening = listening
         self._take = take
         self._patience = patience
+        self._admits = admits
+        self.wrap: Callable[[socket.socket], socket.socket] = lambda connection: connection
+        """Makes of a connection, which does not block, what is heard and answered. It may raise `OSError`."""
+
         self._selector = selectors.DefaultSelector()
         self._guests: dict[Guest, None] = {}
         self._streams: dict[Guest, None] = {}
@@ -198,11 +208,17 @@ class Reception:
     def _take_in(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         try:
-            peer = peer_of(connection)
+            peer, connection = peer_of(connection), self.wrap(connection)
         except OSError:
             connection.close()
             return
-        self._await_request(Guest(connection, peer, 0.0))
+        guest = Guest(connection, peer, 0.0)
+        if not self._admits(peer):
+            guest.unsent = guest.talk.answer(refused(403, Denied("cannot answer: you have no role here")), last=True)
+            _sent(guest)
+            connection.close()
+            return
+        self._await_request(guest)
         if len(self._guests) > GUESTS or len(self._guests) + len(self._away) > CROWD:
             self._make_room()
 
@@ -326,7 +342,10 @@ class Reception:
 
     def _told(self, data: bytes) -> None:
         for guest in [*self._streams]:
-            self._feed(guest, guest.talk.more(data))
+            if self._admits(guest.peer):
+                self._feed(guest, guest.talk.more(data))
+            else:
+                self._cut_off(guest)
 
     def _feed(self, guest: Guest, data: bytes) -> None:
         guest.unsent += data

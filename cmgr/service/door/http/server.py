@@ -6,11 +6,25 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from cmgr.config.roles import Role
 from cmgr.errors import CmgrError
-from cmgr.service.door.http.reception import Guest, Reception
+from cmgr.service.door.http.peer_roles import Roles
+from cmgr.service.door.http.reception import Guest, Peer, Reception
 from cmgr.service.door.http.talk import Asked, Refused, Reply, as_json, refused
 from cmgr.service.door.http.turns import Turns
-from cmgr.service.door.routes import LINES, Found, Page, Request, Route, Stream, Unwell, WrongMethod, find, status_of
+from cmgr.service.door.routes import (
+    LINES,
+    Found,
+    NoPassword,
+    Page,
+    Request,
+    Route,
+    Stream,
+    Unwell,
+    WrongMethod,
+    find,
+    status_of,
+)
 
 Report = Callable[[str, BaseException], None]
 
@@ -25,6 +39,12 @@ class Server:
     """
 
     def __init__(self, routes: Sequence[Route], report: Report, patience: float) -> None:
+        self.roles = Roles()
+        """The roles of those who ask: whoever comes may ask all, unless others are set before `start`."""
+
+        self.wrap: Callable[[socket.socket], socket.socket] = lambda connection: connection
+        """`Reception.wrap`, if another is set before `start`."""
+
         self._routes = routes
         self._report = report
         self._patience = patience
@@ -36,8 +56,13 @@ class Server:
         """Serve there, on so many threads beside the one that takes requests in. Does not block."""
         turns = self._turns = Turns(threads, kept=1 if listening.family == socket.AF_UNIX else 0)
         reception = Reception(
-            listening, lambda guest, asked: turns.put(guest.peer.whose, (guest, asked)), self._patience, name
+            listening,
+            lambda guest, asked: turns.put(guest.peer.whose, (guest, asked)),
+            self._patience,
+            name,
+            lambda peer: self._role(peer) > Role.NONE,
         )
+        reception.wrap = self.wrap
         self._threads = tuple(
             threading.Thread(target=self._serve, args=(reception, turns), name=f"{name}-{n}", daemon=True)
             for n in range(threads)
@@ -82,9 +107,11 @@ class Server:
     def _reply(self, guest: Guest, asked: Asked) -> Reply | None:
         """Return the answer; None: it is a stream."""
         try:
-            return self._answer(guest, asked, find(self._routes, asked.method, asked.target, asked.body))
-        except WrongMethod as error:
-            return refused(status_of(error), error, ("Allow", error.allowed))
+            # A role is looked at anew each time: a configuration may have taken it from him.
+            role = self._role(guest.peer)
+            return self._answer(guest, asked, find(self._routes, asked.method, asked.target, asked.body, role), role)
+        except (WrongMethod, NoPassword) as error:
+            return refused(status_of(error), error, *error.headers)
         except CmgrError as error:
             return refused(status_of(error), error)
         except Exception as error:
@@ -93,13 +120,22 @@ class Server:
             told = CmgrError("cannot answer: internal error of the service", hint="see journalctl -u cmgr")
             return refused(500, told)
 
+    def _role(self, peer: Peer) -> Role:
+        return self.roles.of(peer.uid, peer.groups)
+
     @staticmethod
-    def _answer(guest: Guest, asked: Asked, found: Found) -> Reply | None:
+    def _answer(guest: Guest, asked: Asked, found: Found, role: Role) -> Reply | None:
         # The tag before the answer: so that an answer is never older than its tag.
         tag = None if found.route.tag is None else f'"{found.route.tag()}"'
         if tag is not None and tag in asked.tags.replace("W/", "").split(", "):
             return Reply(304, b"", headers=(("ETag", tag),))
-        answer = found.route.answer(Request(found.route.do, found.args, guest.peer.uid, guest.peer.pid))
+        peer = guest.peer
+        answer = found.route.answer(
+            Request(
+                found.route.do, found.args, peer.uid, peer.pid, peer.groups, role,
+                authorization=asked.authorization, whose=peer.whose,
+            )
+        )  # fmt: skip
         match answer:
             case Stream():
                 return None

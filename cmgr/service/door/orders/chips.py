@@ -2,6 +2,7 @@
 
 import pwd
 from collections.abc import Callable, Container
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from cmgr.model.values.rings import REBOOTING, Ring, resets_within
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.ports import ChipDriver, Injector
 from cmgr.service.door import previews
+from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.orders.reports import ReportOrders
 from cmgr.service.door.orders.slots import SlotOrders
@@ -66,9 +68,11 @@ class Orders:
     pretend: Callable[[FaultCode, str, Assertion], None] = lambda *_: None
     """Has the machine around the chips pretend a fault of a part of it."""
 
+    roles: Roles = field(default_factory=Roles)
+
     @property
     def reported(self) -> ReportOrders:
-        return ReportOrders(self.node, self.now, self.give, self.reports)
+        return ReportOrders(self.node, self.now, self.give, self.reports, self.roles)
 
     @property
     def groups(self) -> GroupOrders:

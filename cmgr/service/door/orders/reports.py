@@ -13,6 +13,7 @@ from cmgr.model.values.faults import FaultCode, FaultKey, Handling
 from cmgr.model.values.handling.catalog import is_reported
 from cmgr.model.values.messages.facts import Ordered, ReportOrdered
 from cmgr.model.values.node import Node
+from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.routes import Request
 
@@ -34,6 +35,7 @@ class ReportOrders:
     now: Callable[[], datetime]
     give: Callable[[Ordered], None]
     settings: Callable[[], Reports]
+    roles: Roles
 
     def report(self, request: Request) -> "slot_shapes.ReportTaken":
         """Book a fault that a program reports, or that it is over."""
@@ -62,8 +64,7 @@ class ReportOrders:
         """Return what the reporter may report as; nothing: anything, as root. Before anything that it says is read."""
         if request.uid == 0 and not request.on_page:
             return []
-        sources = () if request.on_page else self.settings().sources
-        mine = [each for each in sources if each.uid == request.uid]
+        mine = [] if request.on_page else self.roles.reporters(request.uid, request.groups)
         if not mine:
             hint = "add it to the configuration: [[reports.sources]]"
             raise CmgrError(f"cannot report: uid {request.uid} is no source of reports", hint=hint)
