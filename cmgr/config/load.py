@@ -295,6 +295,10 @@ def _contradictions(config: Config) -> Iterator[str]:
 
 
 def _of_strangers(config: Config) -> Iterator[str]:
+    if bool(config.metrics.cert) != bool(config.metrics.key):
+        yield "metrics.cert and metrics.key: either both or none"
+    if config.metrics.client_ca and not config.metrics.cert:
+        yield "metrics.client_ca: clients show certificates over TLS alone: metrics.cert and metrics.key"
     named: list[tuple[str, Sequence[Holder | Reporter]]]
     named = [("roles", config.roles), ("reports.sources", config.reports.sources)]
     for key, holders in named:

@@ -233,6 +233,14 @@ class Metrics:
             empty=True,
         ),
     ] = "127.0.0.1:9477"
+    cert: Annotated[str, Meta("The certificate to serve them with over TLS, PEM; empty: no TLS.", form=Form.PATH)] = ""
+    key: Annotated[str, Meta("The key of that certificate, PEM.", form=Form.PATH)] = ""
+    client_ca: Annotated[
+        str, Meta("The certificates that sign those of clients, PEM; empty: clients need none.", form=Form.PATH)
+    ] = ""
+    password_file: Annotated[
+        str, Meta("The users who may read them, with hashes of their passwords; empty: everybody.", form=Form.PATH)
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,13 +154,12 @@ class Service:
 
     def _metrics(self) -> tuple[Part, ...]:
         """Return who counts from now on, and who tells it; nobody when metrics are switched off."""
-        listen = self._config.metrics.listen
-        if not listen:
+        if not self._config.metrics.listen:
             return ()
         told = partial(told_too, self._config)
         sources = Sources(self._loop, self._inbox, self._driver, self.own, self._clock, told, self._agreement.seen)
         metrics = Metrics(sources, self._store.outcomes())
-        return metrics, MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)
+        return metrics, MetricsServer(self._config.metrics, metrics.page, self._log.bug, self._log.warn)
 
     def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
         try:

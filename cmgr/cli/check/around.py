@@ -4,13 +4,17 @@ import errno
 import http.client
 import ipaddress
 import os
+import ssl
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 from cmgr import redact, trust
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
-from cmgr.config.settings import Config
-from cmgr.errors import ConfigError
+from cmgr.config.settings import Config, Metrics
+from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.host.host import obstacle
+from cmgr.service.door.http.secured import locks
 from cmgr.service.door.scrapes import PATH, address, bound
 from cmgr.service.extras import hook_files
 
@@ -92,18 +96,23 @@ def directories(config: Config) -> Iterator[Finding]:
         yield Finding("directories", OK, "others can change nothing on the way to cmgr's files")
 
 
-def metrics(listen: str) -> Finding:
+def metrics(settings: Metrics) -> Finding:
     """Return what speaks against serving metrics there. Blocks up to a few seconds.
 
     Warnings only: no port that is taken keeps the service from running.
     """
+    listen = settings.listen
     if not listen:
         return Finding("metrics", OK, "switched off")
     try:
+        for lock in locks(settings):
+            lock.begin()
         bound(listen).close()
+    except CmgrError as error:
+        return Finding("metrics", WARNING, chain(error), error.hint)
     except OSError as error:
-        return _taken(listen) if error.errno == errno.EADDRINUSE else _impossible(listen, error)
-    return _open_to_all(listen) or Finding("metrics", OK, f"{listen} is free; the service takes it")
+        return _taken(settings) if error.errno == errno.EADDRINUSE else _impossible(listen, error)
+    return _open_to_all(settings) or Finding("metrics", OK, f"{listen} is free; the service takes it")
 
 
 def _impossible(listen: str, error: OSError) -> Finding:
@@ -112,31 +121,44 @@ def _impossible(listen: str, error: OSError) -> Finding:
     return Finding("metrics", WARNING, f"cannot listen on {listen}: {why}", hint)
 
 
-def _taken(listen: str) -> Finding:
-    if not _is_cmgr(listen):
+def _taken(settings: Metrics) -> Finding:
+    listen = settings.listen
+    if not _is_cmgr(settings):
         return Finding("metrics", WARNING, f"another program listens on {listen}", "set metrics.listen to a free port")
-    return _open_to_all(listen) or Finding("metrics", OK, f"served on http://{listen}{PATH}")
+    scheme = "https" if settings.cert else "http"
+    return _open_to_all(settings) or Finding("metrics", OK, f"served on {scheme}://{listen}{PATH}")
 
 
-def _is_cmgr(listen: str) -> bool:
-    connection = http.client.HTTPConnection(*address(listen), timeout=SECONDS)
+def _is_cmgr(settings: Metrics) -> bool:
+    place = address(settings.listen)
     try:
-        connection.request("GET", PATH)
-        return b"\ncmgr_build_info{" in connection.getresponse().read(1 << 20)
-    except (OSError, http.client.HTTPException):
+        if settings.cert:
+            # A client's certificate, which this command has not, is asked for after the server has shown its own.
+            shown = ssl.get_server_certificate(place, timeout=SECONDS)
+            return shown.strip() in Path(settings.cert).read_text()
+        with closing(http.client.HTTPConnection(*place, timeout=SECONDS)) as connection:
+            connection.request("GET", PATH)
+            answer = connection.getresponse()
+            if answer.status == http.client.UNAUTHORIZED:
+                return "cmgr" in answer.headers.get("WWW-Authenticate", "")
+            return b"\ncmgr_build_info{" in answer.read(1 << 20)
+    except (OSError, ValueError, http.client.HTTPException):
         return False
-    finally:
-        connection.close()
 
 
-def _open_to_all(listen: str) -> Finding | None:
+def _open_to_all(settings: Metrics) -> Finding | None:
+    listen = settings.listen
     host, _ = address(listen)
-    if host == "localhost":
+    if host == "localhost" or (settings.cert and (settings.client_ca or settings.password_file)):
         return None
     try:
         if ipaddress.ip_address(host).is_loopback:
             return None
     except ValueError:
         pass  # A name: it was written on purpose, and for others.
+    if settings.password_file:
+        text = f"on {listen} passwords go unencrypted"
+        return Finding("metrics", WARNING, text, "set metrics.cert and metrics.key")
     text = f"on {listen} everybody who can reach it reads them: there is no password"
-    return Finding("metrics", WARNING, text, "let a firewall guard it, or listen on 127.0.0.1")
+    hint = "let a firewall guard it, listen on 127.0.0.1, or set metrics.password_file or metrics.client_ca, and cert"
+    return Finding("metrics", WARNING, text, hint)

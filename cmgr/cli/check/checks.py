@@ -80,7 +80,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield _socket(Path(config.socket), told)
     yield from _in_the_way(rows, config.containers.ignore)
     yield from _owned(rows)
-    yield around.metrics(config.metrics.listen)
+    yield around.metrics(config.metrics)
     yield from permitted.findings(config, database_of(config))
 
 

@@ -7,9 +7,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 
+from cmgr.config.settings import Metrics
+from cmgr.errors import CmgrError, chain
 from cmgr.model.values.troubles import Trouble
+from cmgr.service.door.http.secured import Passwords, Tls, locks
 from cmgr.service.door.http.server import Report, Server
-from cmgr.service.door.routes import Page, Route
+from cmgr.service.door.routes import Page, Request, Route
 from cmgr.service.part import Part, degraded
 
 REQUEST_SECONDS = 5.0
@@ -32,17 +35,27 @@ class MetricsServer(Part):
 
     def __init__(
         self,
-        listen: str,
+        settings: Metrics,
         page: Callable[[], bytes],
         report: Report,
         warn: Callable[[str], None],
         patience: float = REQUEST_SECONDS,
     ) -> None:
-        self._listen = listen
+        self._listen = settings.listen
         self._warn = warn
+        self._locks = locks(settings)
         says = "What Prometheus reads."
-        route = Route("GET", PATH, "metrics", lambda _request: Page(page()), says, args=None, kind=_TYPE)
-        self._server = Server([route], report, patience)
+
+        def answer(request: Request) -> Page:
+            for lock in self._locks:
+                if isinstance(lock, Passwords):
+                    lock.check(request.authorization, request.whose)
+            return Page(page())
+
+        self._server = Server([Route("GET", PATH, "metrics", answer, says, args=None, kind=_TYPE)], report, patience)
+        for lock in self._locks:
+            if isinstance(lock, Tls):
+                self._server.wrap = lock.wrap
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._listening: socket.socket | None = None
@@ -81,10 +94,13 @@ class MetricsServer(Part):
 
     def _listen_now(self, retry_seconds: float) -> socket.socket | None:
         try:
+            for lock in self._locks:
+                lock.begin()
             return listening(self._listen)
-        except OSError as error:
+        except (OSError, CmgrError) as error:
             if not self._trouble:
-                self._trouble = f"cannot serve metrics on {self._listen}: {error.strerror or error}"
+                why = chain(error) if isinstance(error, CmgrError) else error.strerror or error
+                self._trouble = f"cannot serve metrics on {self._listen}: {why}"
                 self._warn(f"{self._trouble}: it is tried again every {retry_seconds:g} s")
             return None
 

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from cmgr.config.settings import Metrics
 from cmgr.service.door.scrapes import THREADS, MetricsServer, address, listening
 from tests.metrics.scrape import free_port, get
 from tests.support.waiting import PATIENCE, eventually
@@ -49,7 +50,7 @@ def whys(server: MetricsServer) -> list[str]:
 def serving(
     port: int, heard: Heard, page: Callable[[], bytes] = lambda: b"a 1\n", patience: float = 20.0
 ) -> Iterator[MetricsServer]:
-    server = MetricsServer(f"127.0.0.1:{port}", page, heard.bug, heard.warnings.append, patience)
+    server = MetricsServer(Metrics(f"127.0.0.1:{port}"), page, heard.bug, heard.warnings.append, patience)
     with closing(server):
         server.start(retry_seconds=0.01)
         yield server
@@ -143,7 +144,7 @@ def test_a_port_that_is_taken_is_told_once_and_tried_until_it_is_free(port: int,
 
 
 def test_an_address_that_is_no_name_of_a_machine_is_a_trouble_and_no_crash(heard: Heard) -> None:
-    server = MetricsServer("no..name:9477", lambda: b"", heard.bug, heard.warnings.append)
+    server = MetricsServer(Metrics("no..name:9477"), lambda: b"", heard.bug, heard.warnings.append)
     with closing(server):
         server.start(retry_seconds=60)
         eventually(lambda: whys(server))
@@ -151,7 +152,7 @@ def test_an_address_that_is_no_name_of_a_machine_is_a_trouble_and_no_crash(heard
 
 
 def test_it_can_be_closed_before_it_began_and_while_it_answers(port: int, heard: Heard) -> None:
-    MetricsServer(f"127.0.0.1:{port}", lambda: b"", heard.bug, heard.warnings.append).close()
+    MetricsServer(Metrics(f"127.0.0.1:{port}"), lambda: b"", heard.bug, heard.warnings.append).close()
     asked, released = threading.Event(), threading.Event()
 
     def page() -> bytes:

@@ -20,12 +20,13 @@ BODY_LIMIT = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that is whole. `tags` is what it says of the answer that it has already."""
+    """A request that is whole. `tags`: which answer it has already; `authorization`: the header of that name."""
 
     method: str
     target: str
     body: bytes
     tags: str
+    authorization: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,10 @@ class Talk:
             raise Refused(f"its body is longer than {BODY_LIMIT} bytes", 413)
 
     def _asked(self, head: h11.Request) -> Asked:
-        tags = b", ".join(value for name, value in head.headers if name == b"if-none-match")
-        return Asked(head.method.decode(), head.target.decode("latin-1"), bytes(self._body), tags.decode("latin-1"))
+        target, body = head.target.decode("latin-1"), bytes(self._body)
+        return Asked(
+            head.method.decode(), target, body, _header(head, b"if-none-match"), _header(head, b"authorization")
+        )
 
     @property
     def idle(self) -> bool:
@@ -158,6 +161,10 @@ class Talk:
 
 def as_json(status: int, value: Mapping[str, object], *headers: tuple[str, str]) -> Reply:
     return Reply(status, json.dumps(value, separators=(",", ":")).encode() + b"\n", headers=headers)
+
+
+def _header(head: h11.Request, wanted: bytes) -> str:
+    return b", ".join(value for name, value in head.headers if name == wanted).decode("latin-1")
 
 
 def refused(status: int, error: CmgrError, *headers: tuple[str, str]) -> Reply:

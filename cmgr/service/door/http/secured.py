@@ -1,0 +1,176 @@
+"""The lock of the door for scrapes: TLS, certificates of clients, passwords."""
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import hmac
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Hashable
+
+from cmgr import trust
+from cmgr.config.settings import Metrics
+from cmgr.errors import CmgrError, ConfigError, TooMany
+from cmgr.frozen import dataclass
+from cmgr.service.door.routes import NoPassword
+
+WRONG = 10
+"""Wrong passwords of one address within a minute; more are refused unheard."""
+
+_ADDRESSES = 256
+_MINUTE = 60.0
+_RECORD = 16 * 1024 + 512
+"""As much as one record of TLS has: what is left of one inside of OpenSSL, nobody would be woken for."""
+
+
+class _Line(ssl.SSLSocket):
+    """A connection that does not block, as `Reception` knows those without TLS."""
+
+    def recv(self, buflen: int = _RECORD, flags: int = 0) -> bytes:
+        try:
+            return super().recv(max(buflen, _RECORD), flags)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise BlockingIOError from None
+
+    def send(self, data: bytes, flags: int = 0) -> int:  # type: ignore[override]
+        try:
+            return super().send(data, flags)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise BlockingIOError from None
+
+
+class Tls:
+    """One thread. Certificates that are renewed are taken with the next connection; bad ones change nothing."""
+
+    def __init__(self, settings: Metrics) -> None:
+        self._settings = settings
+        self._stamps: tuple[int, ...] = ()
+        self._context: ssl.SSLContext | None = None
+
+    def begin(self) -> None:
+        """Read the files. Raises `CmgrError`."""
+        paths = [path for path in (self._settings.cert, self._settings.key, self._settings.client_ca) if path]
+        try:
+            stamps = tuple(os.stat(path).st_mtime_ns for path in paths)
+            if stamps != self._stamps or self._context is None:
+                self._stamps = stamps  # Also of bad ones: they are looked at once.
+                self._context = _context(self._settings)
+        except OSError as error:
+            raise CmgrError(f"cannot read {' or '.join(paths)}: {error.strerror or type(error).__name__}") from None
+
+    def wrap(self, connection: socket.socket) -> socket.socket:
+        """Return what speaks TLS over the connection; the handshake comes with the first bytes. Raises `OSError`."""
+        with contextlib.suppress(CmgrError):  # The last ones go on. `cmgr check` reads them, too.
+            self.begin()
+        if self._context is None:
+            raise OSError("there are no certificates")
+        return self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+
+
+def _context(settings: Metrics) -> ssl.SSLContext:
+    trust.read(settings.key)  # It is refused where others can read or change it.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.sslsocket_class = _Line
+    context.load_cert_chain(settings.cert, settings.key, password=lambda: "")  # It would ask at the terminal.
+    if settings.client_ca:
+        context.load_verify_locations(settings.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A user's password, as the file keeps it: scrypt with N = 16384, r = 8, p = 1."""
+
+    salt: bytes
+    digest: bytes
+
+    def fits(self, password: bytes) -> bool:
+        made = hashlib.scrypt(password, salt=self.salt, n=16384, r=8, p=1, maxmem=64 << 20, dklen=len(self.digest))
+        return hmac.compare_digest(made, self.digest)
+
+
+class Passwords:
+    """Any thread. Passwords that fit are remembered by a digest until the file changes: the hash is slow on purpose."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._stamp = -1
+        self._users: dict[str, _Kept] = {}
+        self._good: set[bytes] = set()
+        self._wrong: dict[Hashable, list[float]] = {}
+
+    def begin(self) -> None:
+        """Read the file if it has changed. Raises `ConfigError`."""
+        try:
+            stamp = os.stat(self._path).st_mtime_ns
+        except OSError as error:
+            raise ConfigError(f"cannot read {self._path}: {error.strerror}") from None
+        if stamp != self._stamp:
+            self._users, self._good = _users(self._path), set()
+            self._stamp = stamp
+
+    def check(self, authorization: str, whose: Hashable) -> None:
+        """Raise `NoPassword` where this header has none that fits, `TooMany` where that comes too often."""
+        told = hashlib.sha256(authorization.encode()).digest()
+        with self._lock:
+            self.begin()
+            if told in self._good:
+                return
+            recent = [moment for moment in self._wrong.pop(whose, []) if moment > time.monotonic() - _MINUTE]
+            self._wrong[whose] = recent
+            if len(recent) >= WRONG:
+                raise TooMany("cannot answer: too many wrong passwords within a minute", hint="wait a minute")
+            user, password = _said(authorization)
+            kept = self._users.get(user)
+            # A user who is not there takes as long.
+            if (kept or next(iter(self._users.values()))).fits(password) and kept is not None:
+                self._good.add(told)
+                return
+            self._wrong[whose] = [*recent, time.monotonic()]
+            while len(self._wrong) > _ADDRESSES:
+                del self._wrong[next(iter(self._wrong))]
+        raise NoPassword("cannot answer: it takes a user and a password", hint="metrics.password_file has the users")
+
+
+def locks(settings: Metrics) -> tuple[Tls | Passwords, ...]:
+    """Return what keeps others out, as the settings wish it."""
+    tls = (Tls(settings),) if settings.cert else ()
+    return *tls, *((Passwords(settings.password_file),) if settings.password_file else ())
+
+
+def _said(authorization: str) -> tuple[str, bytes]:
+    scheme, _, rest = authorization.partition(" ")
+    try:
+        user, colon, password = base64.b64decode(rest, validate=True).partition(b":")
+    except (binascii.Error, ValueError):
+        user, colon, password = b"", b"", b""
+    if scheme.lower() != "basic" or not colon:
+        raise NoPassword("cannot answer: it takes a user and a password", hint="curl -u USER")
+    return user.decode(errors="replace"), password
+
+
+def _users(path: str) -> dict[str, _Kept]:
+    """Return what the file says. Raises `ConfigError`, which tells nothing of its content."""
+    users = {}
+    for number, line in enumerate(trust.read(path).splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            user, kind, salt, digest = line.strip().split(":")
+            users[user] = _Kept(bytes.fromhex(salt), bytes.fromhex(digest))
+            sound = kind == "scrypt" and bool(user) and len(users[user].digest) >= 32
+        except ValueError:
+            sound = False
+        if not sound:
+            text = f"cannot read {path}: line {number} is no USER:scrypt:SALT:HASH"
+            raise ConfigError(text, hint="docs/metrics.md says how to make one")
+    if not users:
+        raise ConfigError(f"cannot read {path}: there is no user in it", hint="docs/metrics.md says how to make one")
+    return users
