@@ -62,12 +62,14 @@ find "$lib" "$tree/usr/lib/cmgr/python/lib" -name '*.py' -exec sed -i '1s/^#!.*$
 
 # --- What was bundled --------------------------------------------------------------------------------------------
 
+zig=$(sed -n 's/^ziglang==//p' "$here/constraints.txt")
+python3 "$here/sbom.py" "$version" "$python/SOURCES" "$root/build/packages/$ARCH/closure" "$zig" >"$doc/sbom.cdx.json"
 {
     echo "What the packages of cmgr $version bring along, besides cmgr itself. Licences: licenses/ beside this file."
     echo
     echo "Compiled from the source packages of Debian:"
     sed 's/^/  /' "$python/SOURCES"
-    echo "Compiled by ziglang $(sed -n 's/^ziglang==//p' "$here/constraints.txt"), some of whose run-time code is in them."
+    echo "Compiled by ziglang $zig, some of whose run-time code is in them."
     echo "Taken as wheels from PyPI:"
     sed 's/^\(.*\)==\(.*\)$/  \1 \2/' "$root/build/packages/$ARCH/closure"
 } >"$doc/bundled.txt"

@@ -1,5 +1,6 @@
 """The contents of the packages, for both architectures."""
 
+import json
 import re
 import struct
 from pathlib import Path
@@ -114,6 +115,19 @@ def test_every_library_has_its_licence_there(tree: Path) -> None:
     for name in named:
         texts = list(licences[_normal(name)].iterdir())
         assert any(text.stat().st_size > 100 for text in texts), name
+
+
+def test_the_bill_of_materials_names_what_is_bundled_and_nothing_else(tree: Path) -> None:
+    docs = tree / "usr/share/doc/cmgr"
+    told = json.loads((docs / "sbom.cdx.json").read_text())
+    assert (told["bomFormat"], told["specVersion"], told["version"]) == ("CycloneDX", "1.6", 1)
+    found = {(part["name"], part["version"]): part["purl"] for part in told["components"]}
+    bundled = (docs / "bundled.txt").read_text()
+    zig = re.findall(r"(ziglang) (\S+),", bundled)
+    assert set(found) == {*re.findall(r"^  (\S+) (\S+)$", bundled, re.MULTILINE), *zig}
+    forms = (r"pkg:deb/debian/[a-z0-9.+%-]+@[\w.:~%-]+\?arch=source", r"pkg:pypi/[a-z0-9.-]+@[\w.]+")
+    assert [purl for purl in found.values() if not any(re.fullmatch(form, purl) for form in forms)] == []
+    assert {purl.split("@")[0] for purl in found.values()} >= {"pkg:deb/debian/openssl", "pkg:deb/debian/sqlite3"}
 
 
 def _normal(name: str) -> str:
