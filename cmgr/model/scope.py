@@ -316,6 +316,9 @@ def is_of(node: Node, container: Container, whose: frozenset[str]) -> bool:
     )
 
 
+OF_ALL = "whose program it came of is not told, so it concerns all on the chip"
+
+
 def whose_words(node: Node, fault: Fault) -> str:
     """Say whom a fault of a program concerns; nothing where it is none, or there is nobody to spare."""
     users = [c for c in users_on(node, (fault.chip,)) if c.running and not is_covered(node, c)]
@@ -323,7 +326,7 @@ def whose_words(node: Node, fault: Fault) -> str:
         names = sorted(c.name for c in users if is_of(node, c, fault.whose))
         return f"; it came of {', '.join(names) or 'no container that runs'}, and concerns nobody else"
     of_all = fault.momentary and fault.level in PROGRAMS and len(users) > 1
-    return "; whose program it came of is not told, so it concerns all on the chip" if of_all else ""
+    return f"; {OF_ALL}" if of_all else ""
 
 
 def is_to_be_down(node: Node, chips: frozenset[ChipId], container: Container, at: datetime) -> bool:

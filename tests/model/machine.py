@@ -172,6 +172,7 @@ class Machine:
     silent: set[int] = field(default_factory=set)
     calm: bool = False
     made: int = 0
+    programs: int = 0
     files: tuple[Spec, ...] = ()
     ever: list[Real] = field(default_factory=list)
     ordered: set[str] = field(default_factory=set)
@@ -437,7 +438,14 @@ class Machine:
             self.faults[chip].add(code)
         elif assertion is Assertion.CLEARED:
             self.faults[chip].discard(code)
-        self.hint(facts.FaultReported(ChipId(chip), code, assertion, "1.2", 2))
+        whose = self._whose() if assertion is Assertion.ONCE else None
+        self.hint(facts.FaultReported(ChipId(chip), code, assertion, "1.2", 2, whose=whose))
+
+    def _whose(self) -> frozenset[str] | None:
+        """Return whose program the next fault of one came of: nobody can say, nobody's who is there, or somebody's."""
+        self.programs += 1
+        own = [key.id for key in sorted(self.truth)][self.programs % max(1, len(self.truth)) :][:1]
+        return (None, frozenset[str](), frozenset(own))[self.programs % 3]
 
 
 def _share(name: str) -> Share:

@@ -11,7 +11,7 @@ from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
-from cmgr.model.scope import handled_faults
+from cmgr.model.scope import handled_faults, is_of
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
@@ -156,6 +156,18 @@ class World:
             return self.die()
         return self._send(commands, written)
 
+    def _check_program(self, action: Action) -> None:
+        """For a fault of a program nobody is stopped beside it."""
+        hold = self.node.holds.get(action.key) if isinstance(action, StopContainer) else None
+        of = (ring for ring in self.node.rings.values() if hold is not None and ring.episode == hold.episode)
+        ring = next((ring for ring in of if ring.of_programs), None)
+        if hold is None or ring is None or hold.cause is not Cause.EPISODE:
+            return
+        faults = [fault for chip in ring.chips for fault in self.node.faults.get(chip, {}).values()]
+        whose = frozenset[str]().union(*(fault.whose or () for fault in faults if fault.spares_others))
+        own = is_of(self.node, self.node.containers[hold.key], whose)
+        assert own, f"seed {self.seed}: {hold.name} is stopped for a program of {whose}"
+
     def _decide(self, batch: Sequence[facts.Fact]) -> tuple[list[Action], list[Note]]:
         commands, notes = list[Action](), list[Note]()
         for together in decided_together([self._event(fact) for fact in batch]):
@@ -174,6 +186,7 @@ class World:
                 self._check_network(action)
                 self._check_barrier(action)
                 self._check_unit(action)
+                self._check_program(action)
                 assert not unsafe(self.node, action), f"seed {self.seed}: {action}: {unsafe(self.node, action)}"
             commands += actions
             notes += [c for c in decided if isinstance(c, Note)]
