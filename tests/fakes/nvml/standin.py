@@ -7,6 +7,7 @@ that is also the one which the driver loads.
 import ctypes
 import os
 import signal
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -127,14 +128,15 @@ class Standin:
         return path
 
     def log(self, text: str, *, at: int = 0) -> None:
-        """Write a line into the kernel log; `at`: its number and time, by default those after the last one's.
+        """Write a line into the kernel log, now; `at`: its number, by default the one after the last one's.
 
         All of the module's begin as if they went on with another one: kernel-open/nvidia/os-interface.c, nv_printf.
         """
         assert self.kernel_log.exists()
         assert self._log is not None
         self._line = at or self._line + 1
-        os.write(self._log, f"4,{self._line},{self._line},c;{text}\n SUBSYSTEM=pci\n".encode())
+        now = int(1e6 * time.clock_gettime(time.CLOCK_MONOTONIC))
+        os.write(self._log, f"4,{self._line},{now},c;{text}\n SUBSYSTEM=pci\n".encode())
 
     def logged(self) -> str:
         """Return what the kernel log has that nobody has read yet."""
