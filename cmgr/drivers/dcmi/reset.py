@@ -122,8 +122,7 @@ class Resetter:
     def _divided(self, chip: ChipId, known: Known) -> tuple[str, Sequence[int]]:
         """Return which vNPUs of the chip containers use, in words, and which it may have. Raises `DriverError`."""
         try:
-            on = self._ask(known, lambda place: vdevices.used(self._library, place))
-            return on, self._ask(known, lambda place: vdevices.there(self._library, place))
+            return self._ask(known, partial(vdevices.used, self._library))
         except Refused:
             # A chip that is not up tells of none, and whoever has one open is known without it.
             if not self._down({chip: known}):

@@ -1,7 +1,7 @@
 """The vNPUs of an Ascend chip: which there are, as shares of the chip, and making them again."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
@@ -63,12 +63,13 @@ def make(library: Library, place: Location, wanted: Iterable[Share]) -> None:
         raise DriverError("; ".join(failed))
 
 
-def used(library: Library, place: Location) -> str:
-    """Return which vNPUs of the chip are used by containers, in words. Raises `Refused` where it does not say that.
+def used(library: Library, place: Location) -> tuple[str, Sequence[int]]:
+    """Return which vNPUs of the chip containers use, in words, and all it has. Raises `Refused` where it says neither.
 
     The list of a chip's processes is no answer: it has those of the first vNPU at the most.
     """
-    return named(number for number in there(library, place) if library.vdevice(place, number)[2])
+    numbers = there(library, place)
+    return named(number for number in numbers if library.vdevice(place, number)[2]), numbers
 
 
 def there(library: Library, place: Location) -> tuple[int, ...]:
@@ -95,9 +96,9 @@ def destroy(library: Library, place: Location) -> str:
 
     Raises `ResetRefused` where one is used, and `Refused`.
     """
-    if on := used(library, place):
+    on, numbers = used(library, place)
+    if on:
         raise ResetRefused(f"cannot destroy the vNPUs of the chip: {on} is used by a container")
-    numbers = library.vdevices(place)
     for number in numbers:
         library.destroy_vdevice(place, number)
     return named(numbers)

@@ -947,11 +947,6 @@ static int init(int family) {
     return answer;
 }
 
-static int version(char *text, int size) {
-    snprintf(text, (size_t)size, "stand-in 1.0");
-    return 0;
-}
-
 static int physical(unsigned chip, uint32_t *id) {
     CALL((int)chip, IDS);
     *id = c->physical;
@@ -974,7 +969,6 @@ int dcmi_mcu_get_power_info(int card, int *value) {
 }
 
 int dcmi_init(void) { return init(1); }
-int dcmi_get_dcmi_version(char *text, int size) { return version(text, size); }
 
 int dcmi_get_card_list(int *count, int *list, int size) {
     CALL(0, LIST);
@@ -1093,7 +1087,6 @@ int dcmi_subscribe_fault_event(int card, int device, struct event_filter filter,
 
 #ifdef TWO
 int dcmiv2_init(void) { return init(2); }
-int dcmiv2_get_dcmi_version(char *text, int size) { return version(text, size); }
 
 int dcmiv2_get_all_device_count(int *count) {
     CALL(0, LIST);

@@ -443,8 +443,6 @@ ABOUT_CHIP: Mapping[str, Function] = {
 ABOUT_MACHINE: Mapping[str, Types] = {
     "dcmi_init": (),
     "dcmiv2_init": (),
-    "dcmi_get_dcmi_version": (c_char_p, c_int),
-    "dcmiv2_get_dcmi_version": (c_char_p, c_int),
     "dcmi_get_card_list": (_INT, _INT, c_int),
     "dcmi_get_device_num_in_card": (c_int, _INT),
     "dcmi_get_device_logic_id": (_INT, c_int, c_int),  # The answer comes first.

@@ -94,12 +94,6 @@ class Library:
         if code != 0:
             raise Refused(known.what, code)
 
-    def version(self) -> str:
-        text = create_string_buffer(33)
-        symbol = "dcmi_get_dcmi_version" if self.family == 1 else "dcmiv2_get_dcmi_version"
-        self._run("read the version", symbol, text, 33)
-        return text.value.decode(errors="replace")
-
     def cards(self) -> tuple[int, ...]:
         """Return every card, `abi.NOT_THERE` for each that was not up when the library began: that is not renewed."""
         most = abi.MOST_CARDS * abi.MOST_DEVICES_OF_A_CARD
