@@ -48,14 +48,17 @@ class Downs:
         """The chip is not up, and in no reset of ours. Return whether it has dropped."""
         now = time.monotonic()
         with self._lock:
-            since = self._since.setdefault(chip, now)
-            return chip in self._were_up and (chip in self._told or now - since >= self._foreign)
+            self._since.setdefault(chip, now)
+            return self._has_dropped(chip, now)
+
+    def _has_dropped(self, chip: ChipId, now: float) -> bool:
+        return chip in self._were_up and (chip in self._told or now - self._since[chip] >= self._foreign)
 
     def trouble(self) -> tuple[str, ...]:
         """Return which chips have not booted for long, and have not dropped yet as far as anybody knows."""
         now = time.monotonic()
         with self._lock:
-            waiting = {chip: (now - since) / 60 for chip, since in self._since.items()}
+            waiting = {c: (now - since) / 60 for c, since in self._since.items() if not self._has_dropped(c, now)}
         said: dict[int, list[ChipId]] = {}
         for chip, minutes in sorted(waiting.items()):
             if passed := [each for each in _SAID if each <= minutes]:
