@@ -336,17 +336,18 @@ class Function(NamedTuple):
 
 _INT, _UINT = POINTER(c_int), POINTER(c_uint32)
 
+
+def _both(what: str, name: str, *rest: Any) -> Function:
+    """Return a function whose two names differ by the family alone."""
+    return Function(what, f"dcmi_get_device_{name}", f"dcmiv2_get_device_{name}", rest)
+
+
 ABOUT_CHIP: Mapping[str, Function] = {
     "chip info": Function(
-        "read the chip's name",
-        "dcmi_get_device_chip_info_v2",
-        "dcmiv2_get_device_chip_info",
-        (POINTER(ChipInfoV2),),
+        "read the chip's name", "dcmi_get_device_chip_info_v2", "dcmiv2_get_device_chip_info", (POINTER(ChipInfoV2),)
     ),
     "old chip info": Function("read the chip's name", "dcmi_get_device_chip_info", "", (POINTER(ChipInfo),)),
-    "board": Function(
-        "read the board id", "dcmi_get_device_board_info", "dcmiv2_get_device_board_info", (POINTER(BoardInfo),)
-    ),
+    "board": _both("read the board id", "board_info", POINTER(BoardInfo)),
     "product": Function("read the product type", "dcmi_get_product_type", "", (c_char_p, c_int)),
     "brother": Function("ask for the brother card", "dcmi_get_netdev_brother_device", "", (_INT,)),
     "topology": Function(
@@ -361,7 +362,7 @@ ABOUT_CHIP: Mapping[str, Function] = {
     "present": Function(
         "read its present faults", "", "dcmiv2_get_device_current_fault_event", (POINTER(Event), c_int, _INT)
     ),
-    "health": Function("read the health", "dcmi_get_device_health", "dcmiv2_get_device_health", (_UINT,)),
+    "health": _both("read the health", "health", _UINT),
     "processes": Function(
         "ask who uses it",
         "dcmi_get_device_resource_info",
@@ -369,13 +370,8 @@ ABOUT_CHIP: Mapping[str, Function] = {
         (POINTER(ProcMemInfo), _INT),
     ),
     "reset": Function("reset the chip", "dcmi_set_device_reset", "dcmiv2_reset_device", (c_int,)),
-    "boot": Function("read the boot status", "dcmi_get_device_boot_status", "dcmiv2_get_device_boot_status", (_INT,)),
-    "channel": Function(
-        "ask for the out-of-band channel",
-        "dcmi_get_device_outband_channel_state",
-        "dcmiv2_get_device_outband_channel_state",
-        (_INT,),
-    ),
+    "boot": _both("read the boot status", "boot_status", _INT),
+    "channel": _both("ask for the out-of-band channel", "outband_channel_state", _INT),
     "pre-reset": Function(
         "prepare the reset", "dcmi_set_device_pre_reset", "dcmiv2_pre_reset_device", (), older="dcmi_pre_reset_soc"
     ),
@@ -386,57 +382,26 @@ ABOUT_CHIP: Mapping[str, Function] = {
         "read the bus id", "dcmi_get_device_pcie_info_v2", "dcmiv2_get_device_pcie_info", (POINTER(PcieInfo),)
     ),
     "die": Function("read the die id", "dcmi_get_device_die_v2", "dcmiv2_get_device_die_id", (c_int, POINTER(DieId))),
-    "label": Function(
-        "read the label", "dcmi_get_device_elabel_info", "dcmiv2_get_device_elabel_info", (POINTER(Label),)
-    ),
+    "label": _both("read the label", "elabel_info", POINTER(Label)),
     "address": Function(
-        "read the address",
-        "dcmi_get_device_ip",
-        "",
-        (c_int, c_int, POINTER(IpAddress), POINTER(IpAddress)),
+        "read the address", "dcmi_get_device_ip", "", (c_int, c_int, POINTER(IpAddress), POINTER(IpAddress))
     ),
-    "pod": Function(
-        "read the place in the SuperPod",
-        "dcmi_get_device_info",
-        "dcmiv2_get_device_info",
-        (c_int, c_uint32, pointer, _UINT),
-    ),
-    "temperature": Function(
-        "read the temperature", "dcmi_get_device_temperature", "dcmiv2_get_device_temperature", (_INT,)
-    ),
-    "power": Function("read the power", "dcmi_get_device_power_info", "dcmiv2_get_device_power_info", (_INT,)),
-    "hbm": Function("read the HBM", "dcmi_get_device_hbm_info", "dcmiv2_get_device_hbm_info", (POINTER(HbmInfo),)),
+    "pod": _both("read the place in the SuperPod", "info", c_int, c_uint32, pointer, _UINT),
+    "temperature": _both("read the temperature", "temperature", _INT),
+    "power": _both("read the power", "power_info", _INT),
+    "hbm": _both("read the HBM", "hbm_info", POINTER(HbmInfo)),
     "memory": Function("read the memory", "dcmi_get_device_memory_info_v3", "", (POINTER(MemoryInfo),)),
-    "utilisation": Function(
-        "read the utilisation",
-        "dcmi_get_device_utilization_rate",
-        "dcmiv2_get_device_utilization_rate",
-        (c_int, _UINT),
-    ),
-    "info": Function(
-        "read its vNPUs",
-        "dcmi_get_device_info",
-        "dcmiv2_get_device_info",
-        (c_int, c_uint32, pointer, _UINT),
-    ),
+    "utilisation": _both("read the utilisation", "utilization_rate", c_int, _UINT),
+    "info": _both("read its vNPUs", "info", c_int, c_uint32, pointer, _UINT),
     "make vNPU": Function("make the vNPU", "dcmi_create_vdevice", "", (POINTER(VdeviceWish), POINTER(VdeviceMade))),
     "destroy vNPU": Function("destroy the vNPU", "dcmi_set_destroy_vdevice", "", (c_uint32,)),
-    "voltage": Function("read the voltage", "dcmi_get_device_voltage", "dcmiv2_get_device_voltage", (_UINT,)),
-    "frequency": Function(
-        "read the frequency", "dcmi_get_device_frequency", "dcmiv2_get_device_frequency", (c_int, _UINT)
-    ),
-    "network": Function(
-        "ask for the state of its network",
-        "dcmi_get_device_network_health",
-        "dcmiv2_get_device_network_health",
-        (_INT,),
-    ),
+    "voltage": _both("read the voltage", "voltage", _UINT),
+    "frequency": _both("read the frequency", "frequency", c_int, _UINT),
+    "network": _both("ask for the state of its network", "network_health", _INT),
     "port": Function(
         "read the counters of its port", "dcmi_get_netdev_pkt_stats_info", "", (c_int, POINTER(PortCounters))
     ),
-    "ecc": Function(
-        "read the error counters", "dcmi_get_device_ecc_info", "dcmiv2_get_device_ecc_info", (c_int, POINTER(EccInfo))
-    ),
+    "ecc": _both("read the error counters", "ecc_info", c_int, POINTER(EccInfo)),
 }
 """Questions to one chip. `dcmiv2_get_device_list` and the rest of the machine's own calls are below."""
 
