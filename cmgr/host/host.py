@@ -1,7 +1,8 @@
 """The host, in which makers' tools and an operator's hooks run, apart from cmgr and from its sandbox.
 
 The way is decided once in a life, when the first of them is to run: as units of systemd where that has begun cmgr, else
-as children (a demo, tests, another init). `cmgr check` asks the same question about the service that runs.
+as children (a demo, tests, another init). In a sandbox, which only systemd makes, it is asked again and again. `cmgr
+check` asks the same question about the service that runs.
 """
 
 import math
@@ -12,6 +13,7 @@ from threading import Event, Lock
 from cmgr.errors import ContainerError, bare, chain
 from cmgr.host.act import Act, Begun, CannotBegin, Ended
 from cmgr.host.child import Child
+from cmgr.host.mounts import in_the_host
 
 
 def obstacle(bus: str, pid: int) -> str:
@@ -43,14 +45,21 @@ class Host:
         `held`: an open file that is its input. Whatever is locked by that stays locked as long as the program runs,
         whatever becomes of cmgr.
         """
-        with self._lock:
-            if self._obstacle is None:
-                self._obstacle = obstacle(self._bus, os.getpid())
-        if self._obstacle:
+        if self._asked():
             return Child(act, held)
         from cmgr.host import transient
 
         return transient.begin(self._bus, act, held)
+
+    def out_of_reach(self) -> str:
+        """Return why programs would run in cmgr's sandbox now; nothing where they run in the host. Blocks for 5 s."""
+        return "" if in_the_host() else self._asked()
+
+    def _asked(self) -> str:
+        with self._lock:
+            if self._obstacle is None or (self._obstacle and not in_the_host()):
+                self._obstacle = obstacle(self._bus, os.getpid())
+            return self._obstacle
 
     def run(self, act: Act, cut: Event) -> Ended:
         """Run it, or wait for the one that runs already, until it ends or `cut` is set. Does not raise."""

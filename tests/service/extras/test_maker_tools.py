@@ -1,6 +1,8 @@
 """Programs of chips' makers, really run: what is kept of each, and that none costs more than its share."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +14,9 @@ from cmgr.vendor import Support, Tool
 from tests.support.waiting import PATIENCE, eventually
 
 HOST = Host("", "a test")
+
+APART = ("unshare", "--mount", "--propagation", "private")
+CAN = os.geteuid() == 0 and subprocess.run([*APART, "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture
@@ -58,6 +63,15 @@ def test_one_that_others_could_have_written_is_not_run(folder: Path) -> None:
     told = kept(folder, weak)["tool/output.txt"].decode()
     assert "can be written by" in told or "write" in told
     assert "run\n" not in told.replace("cmgr run", "")
+
+
+@pytest.mark.skipif(not CAN, reason="only root can make a mount namespace")
+def test_none_is_run_in_a_sandbox_where_a_driver_takes_it_for_a_container(folder: Path) -> None:
+    script = f"import sys, pathlib; from {__name__} import kept, tool; folder = pathlib.Path(sys.argv[1]); "
+    script += "print(kept(folder, tool(folder, 'echo it ran')))"
+    ended = subprocess.run([*APART, sys.executable, "-c", script, str(folder)], capture_output=True, check=True)
+    assert b"was not run in the service's sandbox" in ended.stdout
+    assert b"it ran" not in ended.stdout
 
 
 def test_one_that_hangs_costs_its_own_output_and_a_bounded_time(folder: Path) -> None:
