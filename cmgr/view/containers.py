@@ -69,6 +69,8 @@ SPARED_HINT = "make it anew without --rm; or, where its loss is none, with the l
 
 FROZEN = "somebody has paused it with its own client, and cmgr leaves it so, or pauses it again after a start"
 
+STARTING = "is starting, for as long as its own unit gives it (TimeoutStartSec=)"
+
 STARTS = {"docker": "docker start {}", SYSTEMD: "systemctl start {}"}
 
 DOWN: Final = "down"
@@ -265,7 +267,8 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     unit = unit_of(node, container)
     by = f"{unit.name} is stopped and started in its place" if unit is not None and unit.running else ""
     owned = OWNED.format(container.owner) if container.owner else ""
-    told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, *elsewhere, by, owned]
+    starts = STARTING if container.starting else ""
+    told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, starts, *elsewhere, by, owned]
     return joined(told), what or how
 
 
@@ -284,6 +287,8 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
         until = stamp(attempt.retry_at) if attempt.retry_at is not None else "the next list"
         runs = "is paused again, as it was" if hold.frozen else "runs again"
         container = node.containers.get(hold.key)
+        if container is not None and container.starting:
+            return joined([f"{STARTING}, and counts as recovered once it is up and stays so", _failures(hold)]), NO_HINT
         if container is not None and container.says_within is not None and container.health != HEALTHY:
             runs += f", its own check says {container.health or 'nothing yet'}"
         return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), NO_HINT

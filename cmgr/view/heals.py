@@ -35,8 +35,10 @@ def heal(node: Node, key: ContainerKey) -> "shapes.Heal | None":
 
 
 def health(container: Container | None) -> str:
-    """Return what the container's own check says; nothing while it does not run, and where there is none."""
-    return container.health if container is not None and container.running else ""
+    """Return what its own check says, or systemd; nothing while it does not run, and where there is neither."""
+    if container is None or not container.running:
+        return ""
+    return "starting" if container.starting else container.health
 
 
 def _unchecked(node: Node, container: Container) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from cmgr.model.containers.absent import parted, take_back
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.healing import notice_death
 from cmgr.model.containers.origins import look_at_origin
-from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
+from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since, up_since
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.endings import container_removed, end_hold
 from cmgr.model.holds.news import How
@@ -192,6 +192,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         told_before=was_told_before(known, container),
         paused=paused_since(turn, known, container),
         unsteady=unsteady_since(turn, known, container),
+        up=up_since(turn, known, container),
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))
     fit_to_unit(turn, now, begun=changed and now.running)

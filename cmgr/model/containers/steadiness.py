@@ -35,7 +35,15 @@ def unsteady_since(turn: Turn, known: Container | None, container: Container) ->
         return None if was_meant(container.exit) else before
     died = known is not None and not known.running and known.exit is not None and known.exit.by_itself
     by_policy = container.restart_policy != NO_RESTART and container.key not in turn.node.holds
-    return before or (turn.at if died and by_policy else None)
+    revived = known is not None and container.revived and known.run not in ("", container.run)
+    return before or (turn.at if revived or (died and by_policy) else None)
+
+
+def up_since(turn: Turn, known: Container | None, container: Container) -> datetime | None:
+    """Return when it was up, of one that was seen starting in this life."""
+    if known is None or container.starting or known.run != container.run:
+        return None
+    return turn.at if known.starting else known.up
 
 
 def calm(turn: Turn) -> None:
@@ -51,7 +59,8 @@ def found_again(turn: Turn, container: Container) -> None:
 
     Of one that has a check of its own that has to say so.
     """
-    well = serves(container) and (container.says_within is None or container.health == HEALTHY)
+    said = container.says_within is None or container.health == HEALTHY
+    well = serves(container) and said and not container.starting
     stopped = container.exit is not None and container.exit.asked is True and container.key not in turn.node.holds
     if well or stopped:
         turn.end_trouble(TroubleKind.LOST, full_name(container.key, container.name))
@@ -59,6 +68,7 @@ def found_again(turn: Turn, container: Container) -> None:
 
 def steady_at(node: Node, container: Container) -> datetime | None:
     """Return when an unsteady container has run for so long that its present life counts as one."""
-    if container.unsteady is None or not container.running or container.restarting or container.since is None:
+    begins = container.restarting or container.starting
+    if container.unsteady is None or not container.running or begins or container.since is None:
         return None
-    return container.since + node.policy.retry.settle
+    return max(container.since, container.up or container.since) + node.policy.retry.settle

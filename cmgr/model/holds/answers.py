@@ -95,7 +95,9 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     elif fact.error:
         _not_started(turn, hold, fact)
     else:
-        runs = "is there again, paused as it was" if hold.frozen else "runs again"
+        known = turn.node.containers.get(hold.key)
+        starts = known is not None and known.starting and known.run == fact.run
+        runs = "is there again, paused as it was" if hold.frozen else "is starting" if starts else "runs again"
         if not has_failed(turn.node, hold):
             turn.tell(hold, f"{hold.name} {runs}", NoteKind.RESULT)
         _started(turn, hold, fact.run)

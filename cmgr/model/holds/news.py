@@ -62,7 +62,7 @@ def classify(node: Node, hold: Hold, seen: Container, how: How, at: datetime) ->
     if hold.state is HoldState.SETTLING:
         if not hold.run or seen.run == hold.run:
             return News.SAME
-        return News.BY_PERSON if hold.restart_policy == NO_RESTART else News.BY_POLICY
+        return News.BY_POLICY if seen.revived or hold.restart_policy != NO_RESTART else News.BY_PERSON
     if seen.run == hold.run and how is not How.ANSWERED:
         return News.OLD
     return _started(node, hold, seen, how, at)

@@ -256,7 +256,8 @@ def _say(specs: Sequence[Spec], slot: Slot) -> bool:
 def is_starting(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
     if hold.is_theirs or hold.state in (HoldState.FAILED, HoldState.SETTLING):
-        return False
+        container = node.containers.get(hold.key)
+        return hold.state is HoldState.SETTLING and container is not None and container.starting
     if hold.attempt.command is not None or (hold.is_to_end and not why_idle(node, chips=bool(hold.chips))):
         return True
     # A container that is to be healed has a time of its own.

@@ -18,14 +18,19 @@ UNHEALTHY_AFTER = "its own check says that it is unhealthy after its start"
 
 def let_settle(turn: Turn, hold: Hold, run: str) -> None:
     """Keep the promise until the container has shown that it stays up. A healed container has limits of its own."""
-    for ring in turn.rings_of(hold.chips):
-        if ring.in_episode:
-            turn.put_ring(replace(ring, up=turn.at))
-    length = turn.node.policy.retry.settle
-    if not length or hold.cause is Cause.HEAL:
+    _is_up(turn, hold, turn.at)
+    length, container = turn.node.policy.retry.settle, turn.node.containers.get(hold.key)
+    starts = container is not None and container.starting
+    if not (length or starts) or hold.cause is Cause.HEAL:
         return
     settling = replace(entered(hold, HoldState.SETTLING), run=run, disarmed=False)
     turn.put_hold(replace(settling, attempt=replace(hold.attempt, delays=0, error="", retry_at=turn.at + length)))
+
+
+def _is_up(turn: Turn, hold: Hold, since: datetime) -> None:
+    for ring in turn.rings_of(hold.chips):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, up=max(since, ring.up or since)))
 
 
 def settle(turn: Turn, hold: Hold) -> None:
@@ -35,12 +40,17 @@ def settle(turn: Turn, hold: Hold) -> None:
         turn.drop_hold(hold.key)  # Its runtime is not managed any more: nobody will ever say.
         return
     news = classify(turn.node, hold, container, How.LISTED, turn.at)
+    if not hold.run and container.running and not container.restarting:
+        hold = replace(hold, run=container.run)
+        turn.put_hold(hold)
     if not container.running:
         _ended_settling(turn, hold, container, news)
     elif news is News.BY_PERSON:
         hand_back(turn, hold, "somebody has started it anew")
-    elif news is News.BY_POLICY:
+    elif news is News.BY_POLICY or (container.restarting and hold.run):
         _lives_again(turn, hold, container)
+    elif container.restarting or container.starting:
+        pass  # It takes as long as its runtime gives it.
     elif turn.at >= (due := _due(turn, hold, container)):
         # An event can be lost, or late: only a list made after that time says that it stayed up, or is unhealthy.
         if state.listed is None or state.listed < due:
@@ -60,6 +70,8 @@ def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
         settled = container.since + turn.node.policy.retry.settle
         said = container.health == HEALTHY
         due = min(due, max(settled, turn.at)) if said else max(due, settled + container.says_within)
+    if container.up is not None:
+        due = max(due, container.up + turn.node.policy.retry.settle)
     if due != before:
         put_off(turn, hold, due)
     return due
@@ -67,6 +79,9 @@ def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
 
 def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
     turn.drop_hold(hold.key)
+    if container.up is not None:
+        _is_up(turn, hold, container.up)
+        turn.tell(hold, f"{hold.name} is up", NoteKind.RESULT)
     if has_failed(turn.node, hold):
         text = f"{hold.name} stays up, after {counted(hold.attempt.tries, 'start')} that failed"
         turn.tell(hold, text, NoteKind.RESULT)
@@ -102,17 +117,16 @@ def _ended_settling(turn: Turn, hold: Hold, container: Container, news: News) ->
 
 
 def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
-    """Its restart policy has begun another life: that one is to settle."""
-    again = retried(
-        turn, hold, "it ended soon after its start, and its restart policy has started it anew", counts=True
-    )
+    """Its restart policy has begun another life, or is about to: that one is to settle."""
+    again = retried(turn, hold, "it ended soon after its start, and its restart policy starts it anew", counts=True)
     if again.attempt.tries >= turn.node.policy.retry.starts:
         turn.put_container(replace(container, unsteady=container.unsteady or turn.at))
         lose(turn, hold, f"it did not stay up, {again.attempt.tries} times; its restart policy goes on")
         turn.drop_hold(hold.key)
         return
     until = turn.at + turn.node.policy.retry.settle
-    turn.put_hold(replace(again, run=container.run, attempt=replace(again.attempt, retry_at=until)))
+    run = "" if container.restarting else container.run  # Whichever life comes next is the one.
+    turn.put_hold(replace(again, run=run, attempt=replace(again.attempt, retry_at=until)))
     turn.tell(hold, f"{hold.name}: {again.attempt.error}", NoteKind.WARNING)
 
 

@@ -280,7 +280,7 @@ def _resuming(turn: Turn, ring: Ring) -> None:
     ring = turn.ring(ring.id)
     holds = holds_on(turn.node, ring)
     pending = [h for h in holds if is_starting(turn.node, h)]
-    settling = [h for h in holds if h.state is HoldState.SETTLING]
+    settling = [h for h in holds if h.state is HoldState.SETTLING and h not in pending]
     if shares or pending or settling:
         waits = [shares] if shares else _doing(turn, pending)
         reason = "; ".join([*waits, *_named("waiting whether they stay up:", settling, ())])

@@ -3,12 +3,11 @@
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from cmgr.config.settings import Unit
 from cmgr.host.bus import Bus
-from cmgr.model.values.services.containers import Container, Exit
+from cmgr.model.values.services.containers import Container
 from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.unit import Described, described
 
@@ -37,6 +36,7 @@ class Looks:
         self._clients = clients
         self._running: Mapping[str, frozenset[str]] = {}
         self._lock = threading.Lock()
+        self._told: dict[str, Mapping[str, Any]] = {}
         self._last: dict[str, Described] = {}
         self._stopped: dict[str, str] = {}
 
@@ -63,10 +63,16 @@ class Looks:
         return replace(unit, container=replace(unit.container, runs=runs))
 
     def heard(self, name: str, told: Mapping[str, Any]) -> None:
-        """Note the life of the unit from a signal, `told`: it may be over and forgotten before anybody looks."""
-        found = described(name, told, Unit(name))
-        if found.container.running and found.container.run:
-            with self._lock:
+        """Note the life of the unit from a signal, `told`: it may be over and forgotten before anybody looks.
+
+        What it says of its processes comes in a signal of its own, before that of its state.
+        """
+        with self._lock:
+            self._told[name] = {**self._told.get(name, {}), **told}
+            found, last = described(name, self._told[name], Unit(name)), self._last.get(name)
+            # A life has its word before it begins.
+            over = last is not None and last.container.run == found.container.run
+            if "ActiveState" in told and found.container.run and (found.container.running or over):
                 self._note(found)
 
     def stopped(self, unit: Container) -> None:
@@ -77,6 +83,8 @@ class Looks:
     def _note(self, unit: Described) -> None:
         # Signals and other threads' looks come late: a life gives way to none before it, an end not to its beginning.
         last = self._last.get(unit.container.name)
+        if unit.ordered:
+            self._stopped[unit.container.name] = unit.container.run
         if last is None or (unit.began, not unit.container.running) >= (last.began, not last.container.running):
             self._last[unit.container.name] = unit
 
@@ -85,8 +93,8 @@ class Looks:
         now, began = found.container, found.began
         last = self._last.get(now.name)
         if not now.running and not now.run and last is not None and last.container.run:
-            exit_ = last.container.exit or Exit(0, datetime.now(UTC), asked=True)
-            now, began = replace(now, run=last.container.run, exit=exit_), last.began
+            # Of an end that was not told yet a signal is on its way, which says how it went.
+            now, began = replace(now, run=last.container.run, exit=last.container.exit), last.began
         if now.exit is not None and self._stopped.get(now.name) == now.run:
             now = replace(now, exit=replace(now.exit, asked=True))
         return replace(found, container=now, began=began)

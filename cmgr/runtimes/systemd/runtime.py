@@ -19,8 +19,11 @@ from cmgr.runtimes.systemd.events import Watcher
 from cmgr.runtimes.systemd.looks import Clients, Looks
 from cmgr.runtimes.systemd.unit import NAME, Described
 
-_START = 55.0
-"""So many seconds a start is waited for. A unit that is still starting then counts as started: its life has begun."""
+_UP = 5.0
+"""So many seconds it is waited for that a unit is up. Then it is enough that its life has begun: it is starting."""
+
+_START = 50.0
+"""So many seconds more the begin of its life is waited for."""
 
 _KILL = 25.0
 """So many seconds a kill is waited for."""
@@ -88,10 +91,14 @@ class SystemdRuntime:
                     bus.ask("ResetFailedUnit", "s", key.id)
             bus.listen(_JOBS)
             # "fail": never against somebody who stops it this moment.
-            result = _result(bus, bus.ask("StartUnit", "ss", key.id, "fail"), _START)
+            job = bus.ask("StartUnit", "ss", key.id, "fail")
+            result = _result(bus, job, _UP)
             now = self._looks.unit(bus, key.id)
-        begun = now.container.run not in ("", unit.container.run)
-        if begun and (now.container.running or result == "canceled"):
+            if result is None and not _begun(unit, now):
+                result = _result(bus, job, _START)
+                now = self._looks.unit(bus, key.id)
+        begun = _begun(unit, now)
+        if begun and (now.container.running or result in ("canceled", None)):
             return now.container.run  # Of a start that somebody has stopped its end tells.
         if result is None:
             raise RuntimeAils(f"cannot {what}: it still waits for other units", hint="systemctl list-jobs")
@@ -111,6 +118,10 @@ class SystemdRuntime:
         if unit.gone:
             raise ContainerGone(f"cannot {what}: there is no such unit")
         return unit
+
+
+def _begun(before: Described, now: Described) -> bool:
+    return now.container.run not in ("", before.container.run)
 
 
 def _result(bus: Bus, job: str, seconds: float) -> str | None:

@@ -17,6 +17,9 @@ _DOWN = ("inactive", "failed", "maintenance")
 _OWN_DOING = ("oom-kill", "watchdog", "core-dump", "protocol", "resources")
 """Results that nobody who stops a unit brings about (systemd.service(5), `$SERVICE_RESULT`)."""
 
+_RESTARTING = "auto-restart"
+"""What the words for a unit that waits for its next restart begin with."""
+
 _KILLED = (2, 3)
 """CLD_KILLED and CLD_DUMPED of waitid(2): the status is a signal."""
 
@@ -25,13 +28,15 @@ _KILLED = (2, 3)
 class Described:
     """A unit. `loaded`: systemd's word for whether there is such a unit. `result`: how its last life went.
 
-    `began`: when that life did, in microseconds of the monotonic clock; 0 when systemd knows of none.
+    `began`: when that life did, in microseconds of the monotonic clock; 0 when systemd knows of none. `ordered`: that
+    life is ending, by a job: somebody's stop of this unit, or of one that it goes with.
     """
 
     container: Container
     loaded: str
     result: str
     began: int
+    ordered: bool
 
     @property
     def gone(self) -> bool:
@@ -45,7 +50,8 @@ def key(unit: str) -> ContainerKey:
 
 def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
     """Read what systemd answered of the unit; `wish` is what the configuration says of it."""
-    running = told.get("ActiveState") not in _DOWN
+    active, restarting = told.get("ActiveState"), str(told.get("SubState", "")).startswith(_RESTARTING)
+    running = active not in _DOWN
     run = "".join(f"{byte:02x}" for byte in told.get("InvocationID", b""))
     result = str(told.get("Result", "success"))
     container = Container(
@@ -58,25 +64,45 @@ def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
         grace=_grace(told.get("TimeoutStopUSec")),
         strategy=wish.strategy,
         order=wish.order,
-        restarting=told.get("SubState") == "auto-restart",
+        restarting=restarting,
+        starting=active == "activating" and not restarting,
+        revived=bool(told.get("NRestarts")),
     )
-    began = int(told.get("InactiveExitTimestampMonotonic", 0))
-    return Described(container, str(told.get("LoadState", "")), result, began)
+    # A start that takes too long fails with its job.
+    ordered = active == "deactivating" and result == "success" and bool(told.get("Job", (0,))[0])
+    return Described(container, str(told.get("LoadState", "")), result, _began(told), ordered)
+
+
+def _began(told: Mapping[str, Any]) -> int:
+    return int(told.get("InactiveExitTimestampMonotonic", 0))
 
 
 def _exit(told: Mapping[str, Any], result: str) -> Exit | None:
     at = told.get("InactiveEnterTimestamp") or told.get("StateChangeTimestamp") or 0
     if not at:
         return None
-    asked = True if result == "success" else False if result in _OWN_DOING else None
-    return Exit(_code(told, result), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at), asked)
+    return Exit(_code(told, result), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at), _asked(told, result))
+
+
+def _asked(told: Mapping[str, Any], result: str) -> bool | None:
+    """Return whether somebody had told systemd to end this life; None where nothing says.
+
+    It is told where systemd went first: it follows where a process ends by itself, or by a signal of others.
+    """
+    times = ("ActiveEnter", "ActiveExit", "ExecMainExit")
+    up, left, ended = (int(told.get(f"{time}TimestampMonotonic", 0)) for time in times)
+    in_time = result != "timeout"
+    if result in _OWN_DOING or (not in_time and up < _began(told)):
+        return False
+    return True if in_time and 0 < _began(told) <= left < ended else None
 
 
 def _code(told: Mapping[str, Any], result: str) -> int:
     status = int(told.get("ExecMainStatus", 0))
     code = status + 128 if told.get("ExecMainCode") in _KILLED else status
-    # A unit can fail without its main process: a command before it, or a limit of starts.
-    return 0 if result == "success" else code or 1
+    # A unit can fail without its main process: a command before it, or a limit of starts. Of what ends well systemd
+    # counts some signals, too, whoever sent them.
+    return code if result == "success" else code or 1
 
 
 def _grace(microseconds: object) -> timedelta:

@@ -65,6 +65,65 @@ def test_a_stop_ends_the_wait_for_its_next_restart(world: SystemdWorld) -> None:
     assert not listed(world).running
 
 
+def test_a_life_that_systemd_has_begun_by_itself_says_so(world: SystemdWorld) -> None:
+    world.define(LLM.id, Restart="always", RestartSec="0")
+    world.start(LLM)
+    run = listed(world).run
+    assert not listed(world).revived
+    world.die(LLM)
+    eventually(lambda: listed(world).run != run and not listed(world).restarting)
+    assert listed(world).revived
+    world.systemd.systemctl("restart", LLM.id)
+    assert not listed(world).revived, "a person has begun this one"
+
+
+def test_a_unit_that_loads_is_starting_and_its_start_is_not_waited_for_to_the_end(
+    world: SystemdWorld, tmp_path: Path
+) -> None:
+    loaded = tmp_path / "loaded"
+    load = f"until test -e {loaded}; do sleep 0.1; done; systemd-notify --ready; exec sleep infinity"
+    world.define(LLM.id, Type="notify", NotifyAccess="all", TimeoutStartSec="infinity", ExecStart=f'/bin/sh -c "{load}"')
+    run = world.runtime.start(LLM, NO_RESTART)
+    now = listed(world)
+    assert (now.running, now.starting, now.run) == (True, True, run)
+    loaded.touch()
+    eventually(lambda: not listed(world).starting)
+    assert (listed(world).running, listed(world).run) == (True, run)
+
+
+@pytest.mark.parametrize("unit", [LLM.id, "base.service"])
+def test_an_end_by_a_job_was_asked_for_however_the_process_takes_it(
+    world: SystemdWorld, told: Told, unit: str
+) -> None:
+    stubborn = """/bin/sh -c "trap 'exit 3' TERM; while sleep 0.1; do :; done" """
+    world.define("base.service")
+    world.define(LLM.id, ExecStart=stubborn, Unit_BindsTo="base.service", Unit_After="base.service")
+    world.start(LLM)
+    run = told.running(LLM).run
+    world.stop(key(unit))
+    ended = eventually(lambda: [c for c in told.seen(LLM) if c.run == run and c.exit is not None], why="it is told")
+    assert ended[-1].exit is not None
+    assert (ended[-1].exit.code, ended[-1].exit.asked) == (3, True)
+
+
+def test_a_stop_in_the_middle_of_a_start_was_asked_for_and_its_time_out_was_not(
+    world: SystemdWorld, told: Told
+) -> None:
+    world.define(LLM.id, Type="notify", TimeoutStartSec="1")
+    world.systemd.systemctl("start", "--no-block", LLM.id)
+    first = eventually(lambda: [c for c in told.seen(LLM) if c.starting], why="it is starting")[0].run
+    late = told.down(LLM)
+    assert late.run == first
+    assert late.exit is not None
+    assert late.exit.asked is False
+    world.systemd.systemctl("start", "--no-block", LLM.id)
+    eventually(lambda: [c for c in told.seen(LLM) if c.starting and c.run != first], why="it is starting")
+    world.stop(LLM)
+    ended = eventually(lambda: [c for c in told.seen(LLM) if c.exit is not None and c.run != first], why="it is down")
+    assert ended[-1].exit is not None
+    assert ended[-1].exit.asked is True
+
+
 def test_a_masked_unit_is_not_started(world: SystemdWorld) -> None:
     world.define(LLM.id)
     world.start(LLM)
@@ -104,16 +163,13 @@ def test_the_limit_of_starts_does_not_count_against_a_start_by_cmgr(world: Syste
     assert world.runtime.start(LLM, NO_RESTART) == listed(world).run
 
 
-def test_a_unit_that_is_bound_to_another_stops_with_it(world: SystemdWorld) -> None:
+def test_a_unit_that_is_bound_to_another_stops_with_it(world: SystemdWorld, told: Told) -> None:
     world.define("base.service")
     world.define(LLM.id, Unit_BindsTo="base.service", Unit_After="base.service")
     world.start(LLM)
     assert listed(world).running
     world.runtime.stop(key("base.service"), LONG)
-    eventually(lambda: not listed(world).running)
-    exit_ = listed(world).exit
-    assert exit_ is not None
-    assert exit_.asked
+    eventually(lambda: (end := told.down(LLM).exit) is not None and end.asked is True, why="that is told")
     world.runtime.start(LLM, NO_RESTART)
     assert listed(world, "base.service").running, "what it needs is started with it"
 
@@ -183,11 +239,9 @@ def test_a_life_that_is_over_before_anybody_looks_is_told_with_its_end(world: Sy
     second = world.systemd.property(LLM.id, "InvocationID")
     world.stop(LLM)
     over.set()
-    end = eventually(lambda: [c for c in told.seen(LLM) if c.run == second], why="its last life is told")[0]
+    ends = eventually(lambda: [c.exit for c in told.seen(LLM) if c.run == second and c.exit], why="its end is told")
     assert first != second
-    assert not end.running
-    assert end.exit is not None
-    assert (end.exit.code, end.exit.asked) == (0, True)
+    assert {(end.code, end.asked) for end in ends} == {(143, True)}
 
 
 def test_an_old_signal_is_no_news_of_a_life_that_was_looked_at_since(world: SystemdWorld) -> None:

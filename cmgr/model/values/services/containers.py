@@ -106,7 +106,9 @@ class Container:
     `deaf`: it has been told that its first process does not take its stop signal.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`); `paused`: since when, if
     that was seen. `restarting`: it waits for its runtime to begin its next life. `unsteady`: since when its runtime
-    begins one after the other, each soon after the one before has died.
+    begins one after the other, each soon after the one before has died. `starting`: it has its chips, and its runtime
+    says that it is not up yet; `up`: when that was over, if it was seen. `revived`: its runtime has begun this life by
+    itself, since the one before had died.
     `switched_off`: somebody else than cmgr has just switched its restart policy off, be it that it was off already.
     `told_before`: it is down, and an earlier life of cmgr has seen this end.
     `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
@@ -167,6 +169,9 @@ class Container:
     ignored: ThisLife[bool] = False
     frozen: ThisLife[bool] = False
     restarting: ThisLife[bool] = False
+    starting: ThisLife[bool] = False
+    up: ThisLife[datetime | None] = None
+    revived: ThisLife[bool] = False
     switched_off: ThisLife[bool] = False
     told_before: ThisLife[bool] = False
     ended: ThisLife[Exit | None] = None

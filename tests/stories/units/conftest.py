@@ -1,0 +1,38 @@
+"""A service for a unit on chip 0, on a real systemd."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from cmgr.runtimes.systemd.unit import key
+from tests.runtimes.systemd.world import SystemdWorld
+from tests.support.daemons.systemd import Systemd
+from tests.support.service import Service, Setting
+from tests.system.conftest import Install
+
+LLM = "llm.service"
+
+Serve = Callable[..., Service]
+
+
+@pytest.fixture
+def world(systemd: Systemd) -> Iterator[SystemdWorld]:
+    world = SystemdWorld(systemd)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def serve(install: Install, world: SystemdWorld) -> Serve:
+    """Install a service, and a unit of these settings, which runs. `more`: of the service."""
+
+    def made(more: dict[str, Setting] | None = None, **unit: str) -> Service:
+        service = install({"systemd.bus": world.systemd.socket, **(more or {})})
+        service.more = f'[[systemd.units]]\nname = "{LLM}"\nchips = [0]\n'
+        service.configure({})
+        world.define(LLM, **unit)
+        world.start(key(LLM))
+        service.start()
+        return service
+
+    return made
