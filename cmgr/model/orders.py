@@ -15,7 +15,7 @@ from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
 from cmgr.model.faults.machine import seen_to
 from cmgr.model.faults.reports import reported
-from cmgr.model.holds.endings import hand_back
+from cmgr.model.holds.endings import leave
 from cmgr.model.holds.restarters import taken
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.maintenance import maintenance_ordered
@@ -175,18 +175,10 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     missed = container is not None and container.wanted and not container.running
     if hold is None and container is not None and (missed or fact.key in turn.node.healings):
         turn.tell(container, f"{fact.who} ordered that {container.name} is left as it is", NoteKind.ACTION)
-    held = hold is not None and not hold.is_theirs
-    if container is not None and not container.running and (missed or held):
-        turn.put_container(replace(container, wanted=False, forgotten=container.run))
     heals.spare(turn, fact.key)
-    taken(turn, fact.key)
-    if hold is None or hold.is_theirs:
+    if hold is not None and not hold.is_theirs:
+        leave(turn, hold, f"{fact.who} ordered that it is forgotten")
         return
-    # A container that was to move is on other rings by its definition: no ring has it from now on.
-    for ring in list(turn.node.rings.values()):
-        if ring.in_episode:
-            turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
-    if hold.state is HoldState.STOPPING:
-        # Its answer is nobody's any more; one to a start, or to a change of its restart policy, comes first.
-        hold = replace(hold, attempt=replace(hold.attempt, command=None))
-    hand_back(turn, hold, f"{fact.who} ordered that it is forgotten")
+    if container is not None and missed:
+        turn.put_container(replace(container, wanted=False, forgotten=container.run))
+    taken(turn, fact.key)

@@ -47,6 +47,7 @@ from cmgr.model.faults.machine import (
 from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
 from cmgr.model.holds.answers import container_started, container_stopped, restart_policy_set
+from cmgr.model.holds.consequences import along_times, hold_restarted
 from cmgr.model.holds.endings import container_removed
 from cmgr.model.holds.keeping import keep, look_after
 from cmgr.model.holds.settling import output_read
@@ -270,6 +271,7 @@ def _moves(turn: Turn) -> bool:
     place(turn, only_short=only_short)
     tend(turn)
     look_after(turn)
+    hold_restarted(turn)
     couple(turn)  # Once all holds are made that this turn makes: a start that it decides on then is of this round.
     keep(turn, FORMS)
     return turn.node.rings is not rings or turn.node.holds is not holds or turn.node.groups is not groups
@@ -425,7 +427,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
             times.append(ring.deadline)
             times += [mercy_at(node, ring), ring.spared.until if ring.spared else None, *_stop_times(node, ring)]
     times += [h.attempt.retry_at for h in node.holds.values() if h.attempt.command is None]
-    times += order_times(node)
+    times += [*order_times(node), *along_times(node)]
     times += [steady_at(node, container) for container in node.containers.values()]
     times += [h.due for h in node.healings.values() if h.key not in node.holds]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]

@@ -29,7 +29,7 @@ def is_wanted(known: Container | None, now: Container) -> bool:
         # The first read-out says what a share's name means, and it may be down by then.
         asks = bool(now.chips or now.claims - {UNCLEAR})
         return before or (begun and (asks or now.heal is not None or bool(now.group)))
-    return before and (now.told_before or not was_meant(now.exit))
+    return before and (now.told_before or bool(now.along) or not was_meant(now.exit))
 
 
 def was_told_before(known: Container | None, now: Container) -> bool:

@@ -20,8 +20,8 @@ PLACE = frozenset({PROJECT, SERVICE, NUMBER})
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _MOST_NEEDS = 64
 
-# Service, condition, whether a restart is carried over, whether it is required: the last two say nothing to cmgr.
-_NEED = re.compile(rf"({_NAME})(?::({'|'.join(Condition)})(?::(?:true|false)){{0,2}})?")
+# Service, condition, whether a restart is carried over, whether it is required: the last says nothing to cmgr.
+_NEED = re.compile(rf"({_NAME})(?::({'|'.join(Condition)})(?::(true|false)(?::(?:true|false))?)?)?")
 
 
 def placed(container: Container, labels: Mapping[str, str], made: datetime | None) -> Container:
@@ -54,5 +54,5 @@ def _needs(text: str, warnings: list[str]) -> tuple[Need, ...]:
                 f"cannot read label {DEPENDS_ON}={text[:48]!r}: it takes service:condition, with commas between"
             )
             return ()
-        needs.append(Need(read[1], Condition(read[2]) if read[2] else Condition.STARTED))
+        needs.append(Need(read[1], Condition(read[2]) if read[2] else Condition.STARTED, read[3] == "true"))
     return tuple(needs)

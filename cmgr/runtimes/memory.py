@@ -7,7 +7,7 @@ event or by an order of ours, is newer than what it finds.
 import threading
 import time
 from collections.abc import Collection, Hashable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Generic, NamedTuple, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -27,6 +27,11 @@ def order_lasts(grace: timedelta) -> float:
     A process that outlives it has taken it for something else, or was let live: nobody has asked for its later death.
     """
     return grace.total_seconds() + _LITTLE
+
+
+def by_the_clock(monotonic: float) -> datetime:
+    """Return the time of the day at which the monotonic clock said that."""
+    return datetime.now(UTC) - timedelta(seconds=time.monotonic() - monotonic)
 
 
 class Ticket(NamedTuple):

@@ -64,6 +64,7 @@ CREATE TABLE containers (
     paused TEXT,
     unsteady TEXT,
     brought TEXT,
+    marked BOOLEAN,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (
@@ -168,6 +169,7 @@ CREATE TABLE holds (
     short TEXT DEFAULT '' NOT NULL,
     beside TEXT DEFAULT '[]' NOT NULL,
     reason TEXT DEFAULT '' NOT NULL,
+    follows TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE isolations (
@@ -221,6 +223,7 @@ CREATE TABLE kept_containers (
     paused TEXT,
     unsteady TEXT,
     brought TEXT,
+    marked BOOLEAN,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (
@@ -250,6 +253,7 @@ CREATE TABLE kept_holds (
     short TEXT DEFAULT '' NOT NULL,
     beside TEXT DEFAULT '[]' NOT NULL,
     reason TEXT DEFAULT '' NOT NULL,
+    follows TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE machine_faults (

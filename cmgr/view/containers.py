@@ -224,6 +224,8 @@ def _ended(node: Node, container: Container) -> tuple[str, Hint]:
     how = "it does not run, and nobody saw how it ended"
     if end is not None and end.by_itself:
         how = f"it exited by itself with code {end.code}"
+    elif container.along:
+        how = f"it was stopped right after {one_line(container.along)}, which cmgr had stopped, by somebody else"
     elif end is not None and end.missed:
         how = f"it ended with code {end.code} while {container.key.runtime} was not there to say why, perhaps with it"
     elif end is not None:

@@ -21,24 +21,25 @@ def read(**more: str) -> Container:
 
 def test_the_place_of_a_container_is_read() -> None:
     found = read(container_number="2", depends_on="db:service_healthy:false,init:service_completed_successfully:true")
-    needs = (Need("db", Condition.HEALTHY), Need("init", Condition.DONE))
+    needs = (Need("db", Condition.HEALTHY), Need("init", Condition.DONE, restart=True))
     assert found.composed == Composed("llm", "web", 2, needs, MADE)
     assert found.warnings == ()
 
 
 @pytest.mark.parametrize(
-    ("text", "condition"),
+    ("text", "need"),
     [
-        ("db", Condition.STARTED),
-        ("db:service_started", Condition.STARTED),
-        ("db:service_started:true:false", Condition.STARTED),
-        ("db:service_healthy", Condition.HEALTHY),
+        ("db", Need("db", Condition.STARTED)),
+        ("db:service_started", Need("db", Condition.STARTED)),
+        ("db:service_started:true:false", Need("db", Condition.STARTED, restart=True)),
+        ("db:service_started:false:true", Need("db", Condition.STARTED)),
+        ("db:service_healthy", Need("db", Condition.HEALTHY)),
     ],
 )
-def test_every_versions_form_of_a_need_is_read(text: str, condition: Condition) -> None:
+def test_every_versions_form_of_a_need_is_read(text: str, need: Need) -> None:
     composed = read(depends_on=text).composed
     assert composed is not None
-    assert composed.needs == (Need("db", condition),)
+    assert composed.needs == (need,)
 
 
 def test_nerdctl_gives_no_number_and_compose_1_no_needs() -> None:

@@ -6,11 +6,12 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.absent import parted, take_back
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
-from cmgr.model.containers.healing import notice_death
+from cmgr.model.containers.healing import notice_death, spare
 from cmgr.model.containers.origins import look_at_origin
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since, up_since
 from cmgr.model.containers.users import as_ignored
-from cmgr.model.holds.endings import container_removed, end_hold
+from cmgr.model.holds.consequences import ends_along
+from cmgr.model.holds.endings import container_removed, end_hold, leave
 from cmgr.model.holds.news import How
 from cmgr.model.holds.restarters import look_who_started
 from cmgr.model.holds.seen import agreed, seen_held
@@ -168,6 +169,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         turn.ask_list(container.key.runtime, f"does {container.name} run?", not_older=turn.at)
         return
     container = adopted(turn, as_remembered(turn.node, container))
+    _look_at_mark(turn, container)
     hold = turn.node.holds.get(container.key)
     container = seen_held(turn, hold, container, How.LISTED if sure else How.HEARD) if hold is not None else container
     known = turn.node.containers.get(container.key)
@@ -189,6 +191,8 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         seen=seen,
         deaf=known is not None and known.deaf,
         forgotten=known.forgotten if known is not None else "",
+        halted=known.halted if known is not None else None,
+        along=known.along if known is not None and not container.running else "",
         told_before=was_told_before(known, container),
         paused=paused_since(turn, known, container),
         unsteady=unsteady_since(turn, known, container),
@@ -199,7 +203,16 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     found_again(turn, now)
     if hold is None:
         tell_end(turn, known, now)
+        ends_along(turn, known, now)
         look_who_started(turn, known, turn.node.containers[container.key])
+
+
+def _look_at_mark(turn: Turn, container: Container) -> None:
+    """Leave a held container as it is if a person has ended it, which its record says since."""
+    known, hold = turn.node.containers.get(container.key), turn.node.holds.get(container.key)
+    if container.marked and known is not None and not known.marked and hold is not None and not hold.is_theirs:
+        spare(turn, container.key)
+        leave(turn, hold, "its record says that somebody has stopped it")
 
 
 def _since_its_start(goes_on: Container | None, container: Container, asked: frozenset[ChipId]) -> frozenset[ChipId]:

@@ -180,7 +180,10 @@ def _stopped(turn: Turn, hold: Hold, run: str) -> None:
     container = turn.node.containers.get(hold.key)
     if container is not None:
         run_booked = run or container.run
-        turn.put_container(replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at))
+        halted = (hold.attempt.told or hold.since, turn.at)
+        turn.put_container(
+            replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at, halted=halted)
+        )
     down = replace(entered(hold, HoldState.DOWN), run=run, down=turn.at, died=False)
     if hold.sick:
         retry = turn.node.policy.retry

@@ -2,6 +2,7 @@
 
 from cmgr.frozen import replace
 from cmgr.model.holds.recreated import passed_on
+from cmgr.model.holds.restarters import taken
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.units import unit_of
@@ -27,6 +28,22 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
         turn.put_hold(replace(entered(hold, HoldState.RETURNING), run=run, disarmed=hold.attempt.command is None))
     else:
         turn.drop_hold(hold.key)
+
+
+def leave(turn: Turn, hold: Hold, why: str) -> None:
+    """End the hold, and leave its container as it is: a person wants that. Our orders under way take their course."""
+    container = turn.node.containers.get(hold.key)
+    if container is not None and not container.running:
+        turn.put_container(replace(container, wanted=False, forgotten=container.run))
+    taken(turn, hold.key)
+    # A container that was to move is on other rings by its definition: no ring has it from now on.
+    for ring in list(turn.node.rings.values()):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
+    if hold.state is HoldState.STOPPING:
+        # Its answer is nobody's any more; one to a start, or to a change of its restart policy, comes first.
+        hold = replace(hold, attempt=replace(hold.attempt, command=None))
+    hand_back(turn, hold, why)
 
 
 def lose(turn: Turn, hold: Hold, why: str) -> None:

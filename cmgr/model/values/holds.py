@@ -163,6 +163,7 @@ class Hold:
     `heard`: since when events tell of another life than the one that was ended; a later list says what is so.
     `beside`: the containers that had run on a chip of its own together with it when it was held.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
+    `follows`: those with which it is stopped and started.
     `reason`: why it is not started now, or why it is stopped, as was decided; empty where nothing is in the way.
     """
 
@@ -188,6 +189,7 @@ class Hold:
     short: str = ""
     beside: frozenset[ContainerKey] = frozenset()
     reason: str = ""
+    follows: frozenset[ContainerKey] = frozenset()
     revived: ThisLife[str] = ""
     unsure: ThisLife[datetime | None] = None
     heard: ThisLife[datetime | None] = None

@@ -12,8 +12,10 @@ import threading
 import time
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 
 from cmgr.model.values.services.containers import Container
+from cmgr.runtimes.memory import by_the_clock
 
 
 class _Life:
@@ -21,7 +23,8 @@ class _Life:
 
     `orders`: until when it counts that it was told to end, by the code with which it must end; None: with any.
     `ours`: when each stop of ours began, of which `heard` were told back. `theirs`: somebody else's order to stop it,
-    since when and until when. `stops`: how many stops were told to have worked. `died`: when it was told to have ended.
+    since when and until when, and since when by the other clock, `told`. `stops`: how many stops were told to have
+    worked. `died`: when it was told to have ended.
     """
 
     def __init__(self, *, begun: bool = False) -> None:
@@ -30,6 +33,7 @@ class _Life:
         self.ours: list[float] = []
         self.heard = 0
         self.theirs: tuple[float, float] | None = None
+        self.told: datetime | None = None
         self.stops = 0
         self.ended = False
         self.died = math.inf
@@ -81,7 +85,7 @@ class Deaths:
             elif life.theirs is not None and since <= life.theirs[1]:
                 life.theirs = life.theirs[0], max(until, life.theirs[1])
             else:
-                life.theirs = since, until
+                life.theirs, life.told = (since, until), by_the_clock(since)
 
     def stopping(self, id_: str) -> float:
         """A stop of ours begins. Return when."""
@@ -139,8 +143,9 @@ class Deaths:
         with self._lock:
             life = self._lives.get(container.key.id)
             missed = asked is None and (life is None or not life.ended)
+            told = life.told if asked and life is not None else None
         amiss = asked is False and container.exit.code == 0 and _is_service(container)
-        return replace(container, exit=replace(container.exit, asked=asked, missed=missed, amiss=amiss))
+        return replace(container, exit=replace(container.exit, asked=asked, missed=missed, amiss=amiss, told=told))
 
     def keep(self, ids: Collection[str]) -> None:
         """Forget all containers but these."""

@@ -42,7 +42,8 @@ class Described:
 
     `state` is Docker's own word for its state, `pid` its first process, 0 while there is none. `limits`: all else that
     `docker update` can change beside its restart policy. `concerns`: it asks for chips, has something about them that
-    could not be read, or has a label of cmgr's; the others are not cmgr's. `checked`: None where no check is to run.
+    could not be read, has a label of cmgr's, or a place in a project; the others are not cmgr's. `checked`: None where
+    no check is to run.
     """
 
     container: Container
@@ -100,9 +101,9 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
         restarting=state.get("Restarting") is True or text(state, "Status") == "restarting",
         image=text(config, "Image"),
     )
-    concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
     signal = signal_number(text(config, "StopSignal"))
     container = compose.placed(wished.of(container), labels.makers(told, brought), moment(text(whole, "Created")))
+    concerns = bool(asked.chips or asked.warnings or container.composed) or labels.wished(told)
     limits = tuple(str(host.get(name)) for name in _LIMITS)
     checked = _checked(state, mapping(config.get("Healthcheck"))) if container.health else None
     return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits, checked)

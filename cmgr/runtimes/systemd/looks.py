@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from cmgr.config.settings import Unit
 from cmgr.host.bus import Bus
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import Container, Exit
 from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.unit import Described, described
 
@@ -37,12 +38,18 @@ class Looks:
         self._running: Mapping[str, frozenset[str]] = {}
         self._lock = threading.Lock()
         self._told: dict[str, Mapping[str, Any]] = {}
+        self._takes: dict[str, frozenset[str]] = {}
         self._last: dict[str, Described] = {}
         self._stopped: dict[str, str] = {}
+        self._ordered: dict[str, str] = {}
 
     def names(self) -> Mapping[str, Unit]:
-        """Return the units that are taken care of."""
-        return {**{name: Unit(name) for name in (*self._running, *self._others())}, **self._units}
+        """Return the units that are taken care of, and those that systemd stops with them."""
+        names = new = {*self._running, *self._others(), *self._units}
+        with self._lock:
+            while new := {unit for name in new for unit in self._takes.get(name, ())} - names:
+                names = names | new
+        return {**{name: Unit(name) for name in names}, **self._units}
 
     def find_clients(self) -> None:
         """Look which units run containers."""
@@ -59,8 +66,11 @@ class Looks:
         with self._lock:
             unit = self._completed(found)
             self._note(unit)
+            # Of what is not loaded systemd does not know what goes with it.
+            takes = self._takes.get(name, frozenset()) if not unit.container.running else unit.container.takes
+            self._takes[name] = takes
         runs = self._running.get(name, frozenset()) if unit.container.running else frozenset()
-        return replace(unit, container=replace(unit.container, runs=runs))
+        return replace(unit, container=replace(unit.container, runs=runs, takes=takes))
 
     def heard(self, name: str, told: Mapping[str, Any]) -> None:
         """Note the life of the unit from a signal, `told`: it may be over and forgotten before anybody looks.
@@ -84,7 +94,7 @@ class Looks:
         # Signals and other threads' looks come late: a life gives way to none before it, an end not to its beginning.
         last = self._last.get(unit.container.name)
         if unit.ordered:
-            self._stopped[unit.container.name] = unit.container.run
+            self._ordered[unit.container.name] = unit.container.run
         if last is None or (unit.began, not unit.container.running) >= (last.began, not last.container.running):
             self._last[unit.container.name] = unit
 
@@ -94,7 +104,9 @@ class Looks:
         last = self._last.get(now.name)
         if not now.running and not now.run and last is not None and last.container.run:
             # Of an end that was not told yet a signal is on its way, which says how it went.
-            now, began = replace(now, run=last.container.run, exit=last.container.exit), last.began
-        if now.exit is not None and self._stopped.get(now.name) == now.run:
+            ours = self._stopped.get(now.name) == last.container.run
+            end = last.container.exit or (Exit(0, datetime.now(UTC), asked=True) if ours else None)
+            now, began = replace(now, run=last.container.run, exit=end), last.began
+        if now.exit is not None and now.run in (self._stopped.get(now.name), self._ordered.get(now.name)):
             now = replace(now, exit=replace(now.exit, asked=True))
         return replace(found, container=now, began=began)

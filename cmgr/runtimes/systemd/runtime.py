@@ -49,9 +49,11 @@ class SystemdRuntime:
 
     def list(self) -> tuple[Container, ...]:
         self._looks.find_clients()
+        found: dict[str, Described] = {}
         with self._looks.bus("list units") as bus:
-            found = [self._looks.unit(bus, name) for name in self._looks.names()]
-        return tuple(unit.container for unit in found if not unit.gone)
+            while new := self._looks.names().keys() - found.keys():
+                found |= {name: self._looks.unit(bus, name) for name in sorted(new)}
+        return tuple(unit.container for unit in found.values() if not unit.gone)
 
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
         self._watcher = Watcher(self._looks, tell)

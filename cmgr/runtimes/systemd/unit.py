@@ -14,6 +14,9 @@ from cmgr.runtimes.labels import LONGEST_GRACE
 NAME = SYSTEMD
 
 _DOWN = ("inactive", "failed", "maintenance")
+_TAKES = ("ConsistsOf", "BoundBy", "RequiredBy", "PropagatesStopTo")
+"""What systemd calls the units that it stops with one: those that have PartOf=, BindsTo= or Requires= on it, say."""
+
 _OWN_DOING = ("oom-kill", "watchdog", "core-dump", "protocol", "resources")
 """Results that nobody who stops a unit brings about (systemd.service(5), `$SERVICE_RESULT`)."""
 
@@ -67,6 +70,7 @@ def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
         restarting=restarting,
         starting=active == "activating" and not restarting,
         revived=bool(told.get("NRestarts")),
+        takes=frozenset(unit for way in _TAKES for unit in told.get(way, ()) if unit.endswith(".service")),
     )
     # A start that takes too long fails with its job.
     ordered = active == "deactivating" and result == "success" and bool(told.get("Job", (0,))[0])
@@ -81,7 +85,13 @@ def _exit(told: Mapping[str, Any], result: str) -> Exit | None:
     at = told.get("InactiveEnterTimestamp") or told.get("StateChangeTimestamp") or 0
     if not at:
         return None
-    return Exit(_code(told, result), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at), _asked(told, result))
+    asked = _asked(told, result)
+    left = told.get("ActiveExitTimestamp", 0) if asked else 0
+    return Exit(_code(told, result), _moment(at), asked, told=_moment(left) if left else None)
+
+
+def _moment(microseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
 def _asked(told: Mapping[str, Any], result: str) -> bool | None:

@@ -82,7 +82,7 @@ def test_a_unit_that_loads_is_starting_and_its_start_is_not_waited_for_to_the_en
 ) -> None:
     loaded = tmp_path / "loaded"
     load = f"until test -e {loaded}; do sleep 0.1; done; systemd-notify --ready; exec sleep infinity"
-    world.define(LLM.id, Type="notify", NotifyAccess="all", TimeoutStartSec="infinity", ExecStart=f'/bin/sh -c "{load}"')
+    world.define(LLM.id, Type="notify", NotifyAccess="all", ExecStart=f'/bin/sh -c "{load}"')
     run = world.runtime.start(LLM, NO_RESTART)
     now = listed(world)
     assert (now.running, now.starting, now.run) == (True, True, run)
@@ -92,9 +92,7 @@ def test_a_unit_that_loads_is_starting_and_its_start_is_not_waited_for_to_the_en
 
 
 @pytest.mark.parametrize("unit", [LLM.id, "base.service"])
-def test_an_end_by_a_job_was_asked_for_however_the_process_takes_it(
-    world: SystemdWorld, told: Told, unit: str
-) -> None:
+def test_an_end_by_a_job_was_asked_for_however_the_process_takes_it(world: SystemdWorld, told: Told, unit: str) -> None:
     stubborn = """/bin/sh -c "trap 'exit 3' TERM; while sleep 0.1; do :; done" """
     world.define("base.service")
     world.define(LLM.id, ExecStart=stubborn, Unit_BindsTo="base.service", Unit_After="base.service")

@@ -1,6 +1,6 @@
 """A service for a unit on chip 0, on a real systemd."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -24,14 +24,19 @@ def world(systemd: Systemd) -> Iterator[SystemdWorld]:
 
 @pytest.fixture
 def serve(install: Install, world: SystemdWorld) -> Serve:
-    """Install a service, and a unit of these settings, which runs. `more`: of the service."""
+    """Install a service, and a unit of these settings, which runs. `more`: of the service; `beside`: other units."""
 
-    def made(more: dict[str, Setting] | None = None, **unit: str) -> Service:
+    def made(
+        more: dict[str, Setting] | None = None, beside: Mapping[str, Mapping[str, str]] | None = None, **unit: str
+    ) -> Service:
         service = install({"systemd.bus": world.systemd.socket, **(more or {})})
         service.more = f'[[systemd.units]]\nname = "{LLM}"\nchips = [0]\n'
         service.configure({})
         world.define(LLM, **unit)
         world.start(key(LLM))
+        for name, settings in (beside or {}).items():
+            world.define(name, chips=(), **settings)
+            world.start(key(name))
         service.start()
         return service
 

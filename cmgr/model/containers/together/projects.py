@@ -77,7 +77,9 @@ def needing_holds(node: Node, hold: Hold) -> list[Hold]:
     return [
         node.holds[mate.key]
         for mate in project_mates(node, container)
-        if mate.key in node.holds and any(key == hold.key for key in (n.key for _, n in _needed(node, mate)))
+        if mate.key in node.holds
+        and hold.key not in node.holds[mate.key].follows
+        and any(key == hold.key for key in (n.key for _, n in _needed(node, mate)))
     ]
 
 

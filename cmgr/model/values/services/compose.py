@@ -16,10 +16,11 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A service of the same project that comes first."""
+    """A service of the same project that comes first. `restart`: this one is restarted with it (`restart: true`)."""
 
     service: str
     condition: Condition
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ class Exit:
     `asked`: somebody told it to stop (True), nobody did (False), or the runtime cannot tell any more (None).
     `missed`: its runtime's daemon was not there to tell of it; perhaps it ended the container as it went or came.
     `amiss`: it ended well, nobody had asked for that, and it is a service, which is to run on.
+    `told`: when somebody else than cmgr told it to end, where that is known.
     """
 
     code: int
@@ -60,6 +61,7 @@ class Exit:
     asked: bool | None = None
     missed: ThisLife[bool] = False
     amiss: ThisLife[bool] = False
+    told: ThisLife[datetime | None] = None
 
     @property
     def by_itself(self) -> bool:
@@ -122,6 +124,9 @@ class Container:
     `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
     `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
     to run them; both are remembered while it is down. `ended`: how the last of them ended in its present life.
+    `takes`: the units that systemd stops with it. `halted`: when cmgr told it to stop last, and when that had worked.
+    `marked`: its record says that a person has ended it (True), or has not; None: its runtime keeps no such mark.
+    `along`: whom cmgr had stopped just before somebody told this one to end.
     """
 
     key: ContainerKey
@@ -157,6 +162,7 @@ class Container:
     paused: datetime | None = None
     unsteady: datetime | None = None
     brought: frozenset[str] | None = None
+    marked: bool | None = None
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
@@ -179,6 +185,9 @@ class Container:
     former: ThisLife[str] = ""
     met: ThisLife[frozenset[ContainerKey]] = frozenset()
     owner: ThisLife[str] = ""
+    takes: ThisLife[frozenset[str]] = frozenset()
+    halted: ThisLife[tuple[datetime, datetime] | None] = None
+    along: ThisLife[str] = ""
 
     @property
     def unclear(self) -> bool:

@@ -1,0 +1,156 @@
+"""Consequences: what follows from our own stop is no wish of anybody, and goes and comes with the one that was stopped.
+
+A client that ends a whole project when one of its containers ends (`compose up --abort-on-container-exit`) acts within
+moments, and so does systemd, which stops with a unit what goes with it. Where compose says `restart: true` it is the
+owner's own word that one is restarted with the other.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from cmgr.frozen import replace
+from cmgr.model.holds.making import hold_on
+from cmgr.model.scope import observing, project_mates, strategy_of
+from cmgr.model.turn import Turn
+from cmgr.model.units import is_covered, unit_key
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.node import SYSTEMD, Node
+from cmgr.model.values.services.containers import Container, ContainerKey
+
+SOON = timedelta(seconds=5)
+"""So soon after our stop has worked acts who acts because of it."""
+
+
+def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
+    """Look whether one that is not held was told to end because of a stop of ours: then it is held with that one.
+
+    Where no tie can be seen, it is told, and stays wanted.
+    """
+    end = now.exit
+    if known is None or end is None or end.asked is not True or end.told is None:
+        return
+    if not _is_news(known, now, end.told):
+        return
+    now = turn.node.containers[now.key]
+    began = known.since if known.running else None
+    stopped = [c for c in _stopped(turn.node, end.told, began) if c.key != now.key]
+    tied = [c for c in stopped if _is_tied(turn.node, c, now)]
+    if tied and _is_ours(turn.node, now):
+        text = f"{now.name} was stopped right after {tied[0].name}, because of that: it is started again with it"
+        _hold_with(turn, now, frozenset(c.key for c in tied), text)
+    elif stopped and known.wanted and not now.owner and not is_covered(turn.node, now):
+        along = (tied or stopped)[0]
+        turn.put_container(replace(now, along=along.name, wanted=True))
+        text = f"{now.name} was stopped right after {along.name}, by somebody else than cmgr, which does not hold it"
+        turn.note(NoteKind.WARNING, text, turn.ring_for(along.chips), container=now.key)
+
+
+def _is_news(known: Container, now: Container, told: datetime) -> bool:
+    """Return whether its end is news, or that somebody else than cmgr had asked for it."""
+    unsure = known.run == now.run and (known.exit is None or known.exit.asked is None)
+    ours = now.halted is not None and now.halted[0] <= told <= now.halted[1]
+    return known.running or (unsure and not ours)
+
+
+def _stopped(node: Node, told: datetime, began: datetime | None) -> Iterator[Container]:
+    """Yield those that cmgr was stopping, or had just stopped, when somebody told another one to end.
+
+    `began`: when the life of that one did, where it is known. One that was started since is another matter.
+    """
+    for key, container in sorted(node.containers.items()):
+        hold, halted = node.holds.get(key), container.halted
+        if hold is not None and hold.state is HoldState.STOPPING and hold.attempt.told is not None:
+            halted = hold.attempt.told, told
+        if halted is not None and halted[0] <= told <= halted[1] + SOON and (began is None or began <= halted[0]):
+            yield container
+
+
+def _is_tied(node: Node, stopped: Container, other: Container) -> bool:
+    """Return whether whoever ends the one with the other can be named: a project, a group, or systemd."""
+    if other in project_mates(node, stopped) or (other.group and other.group == stopped.group):
+        return True
+    return other.key.runtime == SYSTEMD == stopped.key.runtime and other.name in _taken_by(node, stopped)
+
+
+def _taken_by(node: Node, unit: Container) -> frozenset[str]:
+    """Return the units that systemd stops with this one, and those that it stops with these."""
+    found, new = frozenset[str](), unit.takes
+    while new:
+        found |= new
+        units = [node.containers[unit_key(name)] for name in new if unit_key(name) in node.containers]
+        new = frozenset(name for each in units for name in each.takes) - found
+    return found
+
+
+def _is_ours(node: Node, container: Container) -> bool:
+    """Return whether cmgr may stop the container, and start it again."""
+    left = not container.enabled or container.owner or strategy_of(node, container) is Strategy.NEVER
+    managed = container.key.runtime in node.runtimes and not observing(node)
+    return managed and not left and not container.auto_remove and not is_covered(node, container)
+
+
+def _hold_with(turn: Turn, container: Container, those: frozenset[ContainerKey], text: str) -> None:
+    episode = max((turn.node.holds[key].episode for key in those if key in turn.node.holds), default=0)
+    down = None if container.running else turn.at
+    hold = hold_on(turn.node, container, turn.at, Cause.EPISODE, episode)
+    turn.put_hold(replace(hold, follows=those, down=down))
+    chips = frozenset(chip for key in those for chip in turn.node.containers[key].chips)
+    turn.note(NoteKind.HOLD, text, turn.ring_for(chips), container=container.key)
+
+
+def hold_restarted(turn: Turn) -> None:
+    """Hold, to stop it, whoever is to be restarted with one that cmgr stops (`restart: true`), chips or not."""
+    for hold in list(turn.node.holds.values()):
+        needed = turn.node.containers.get(hold.key)
+        if needed is None or needed.composed is None or hold.died or not hold.is_held_down:
+            continue
+        for mate in project_mates(turn.node, needed):
+            held = mate.key in turn.node.holds
+            # In another life than that of before its chips or its maker may want it so.
+            before = mate.running and mate.since is not None and mate.since < hold.since
+            if before and not held and _is_restarted_with(mate, needed) and _is_ours(turn.node, mate):
+                text = f"{mate.name} will be stopped and started with {hold.name} (depends_on, restart: true)"
+                _hold_with(turn, mate, frozenset({hold.key}), text)
+
+
+def _is_restarted_with(mate: Container, needed: Container) -> bool:
+    assert mate.composed is not None
+    assert needed.composed is not None
+    return any(need.restart and need.service == needed.composed.service for need in mate.composed.needs)
+
+
+def stops_along(turn: Turn, hold: Hold) -> bool | None:
+    """Return that one is still to be stopped whose other is; None for any other container."""
+    return True if _held(turn.node, hold) else None
+
+
+def starts_along(turn: Turn, hold: Hold) -> str | None:
+    """Say with whom it is started. Of a container that is not for ever: its own chips may be well."""
+    held, until = _held(turn.node, hold), _waits_until(turn.node, hold)
+    waits = held and (until is None or turn.at < until)
+    return f"it is started with {min(other.name for other in held)}" if waits else None
+
+
+def why_along(turn: Turn, hold: Hold) -> str:
+    """Return the reason of a stop or start for another; nothing for any other container."""
+    names = sorted(c.name for key in hold.follows if (c := turn.node.containers.get(key)) is not None)
+    return f"it goes and comes with {', '.join(names)}" if names else ""
+
+
+def _held(node: Node, hold: Hold) -> list[Hold]:
+    found = (node.holds[key] for key in hold.follows if key in node.holds)
+    return [other for other in found if other.is_held_down and other.state is not HoldState.FAILED]
+
+
+def _waits_until(node: Node, hold: Hold) -> datetime | None:
+    # systemd would start with a unit what that needs, however its chips are.
+    return None if hold.key.runtime == SYSTEMD else hold.since + node.policy.limits.mercy
+
+
+def along_times(node: Node) -> Iterator[datetime]:
+    """Yield when containers wait no longer for the one that they were stopped with."""
+    for hold in node.holds.values():
+        if hold.follows and (until := _waits_until(node, hold)) is not None:
+            yield until

@@ -1,0 +1,212 @@
+"""What follows from cmgr's own stop goes and comes with the one that was stopped, and is no wish of a person."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages.commands import NoteKind, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.compose import Composed, Condition, Need
+from cmgr.model.values.services.containers import Container, Exit
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.view.troubles import troubles
+from tests.model.builders import REQUEST, SINGLE, Cmgr, container, key, names, seconds
+
+
+def service(name: str, *chips: int, project: str = "ai", needs: str = "", **fields: Any) -> Container:
+    """Return a container of a project; it is to be restarted with the service that it `needs`."""
+    needed = (Need(needs, Condition.STARTED, restart=True),) if needs else ()
+    return container(name, *chips, composed=Composed(project, name, 1, needed), **fields)
+
+
+def is_ended(cmgr: Cmgr, name: str, *, told: float = 0, runtime: str = "docker") -> None:
+    """Have somebody end it, who had told it to so many seconds ago."""
+    end = Exit(143, cmgr.now, asked=True, told=cmgr.now - seconds(told))
+    cmgr.sees(replace(cmgr.truth[key(name, runtime)], running=False, exit=end))
+
+
+def stopped(*others: Container, **more: Any) -> Cmgr:
+    """Return a cmgr that has stopped `llm`, on chip 0, for a fault whose reset comes after a minute."""
+    cmgr = Cmgr(service("llm", 0), *others, policy=SINGLE, **more)
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    assert cmgr.held() == ["llm"]
+    return cmgr
+
+
+def kinds(cmgr: Cmgr) -> set[TroubleKind]:
+    return {trouble.kind for trouble in troubles(cmgr.node)}
+
+
+def test_whoever_a_client_ends_with_it_comes_back_with_it_on_whatever_chips_or_none() -> None:
+    cmgr = stopped(service("embed", 4), service("web"))
+    is_ended(cmgr, "embed")
+    is_ended(cmgr, "web")
+    cmgr.run()
+    assert cmgr.held() == ["embed", "llm", "web"]
+    cmgr.wait(30)
+    assert cmgr.sent(StartContainer) == [], "they wait for the one with which they went"
+    cmgr.wait(40)
+    assert names(cmgr.sent(StartContainer), StartContainer) == ["llm", "embed", "web"]
+    assert (cmgr.held(), cmgr.phase(), kinds(cmgr)) == ([], Phase.HEALTHY, set())
+    assert "embed was stopped right after llm, because of that: it is started again with it" in cmgr.notes(
+        NoteKind.HOLD
+    )
+
+
+def test_one_that_was_told_in_the_very_stop_is_one_and_so_is_one_whose_end_takes_its_time() -> None:
+    cmgr = Cmgr(service("llm", 0), service("embed", 4), policy=SINGLE)
+    cmgr.fault(0, REQUEST)
+    is_ended(cmgr, "embed")
+    cmgr.run()
+    assert cmgr.held() == ["embed", "llm"]
+    cmgr = stopped(service("embed", 4))
+    cmgr.wait(20)
+    is_ended(cmgr, "embed", told=18)
+    cmgr.run()
+    assert cmgr.held() == ["embed", "llm"]
+
+
+def test_one_whose_other_runs_again_already_is_started_at_once() -> None:
+    cmgr = stopped(service("embed", 4))
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.held() == []
+    is_ended(cmgr, "embed")
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("embed").running) == ([], True)
+
+
+def test_one_that_a_person_stops_once_it_runs_again_is_the_persons() -> None:
+    cmgr = stopped(service("embed", 4))
+    is_ended(cmgr, "embed")
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.booked("embed").running
+    is_ended(cmgr, "embed")
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("embed").wanted) == ([], False)
+
+
+@pytest.mark.parametrize("told", [-1.0, 6.0], ids=["before", "long after"])
+def test_a_stop_at_another_time_is_a_persons(told: float) -> None:
+    cmgr = Cmgr(service("llm", 0), service("embed", 4), policy=SINGLE)
+    before = cmgr.now
+    cmgr.wait(1)
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    cmgr.wait(max(told, 0))
+    is_ended(cmgr, "embed", told=0 if told > 0 else (cmgr.now - before).total_seconds())
+    cmgr.run()
+    assert (cmgr.held(), kinds(cmgr)) == (["llm"], {TroubleKind.EPISODE, TroubleKind.DOWN, TroubleKind.UNHEALTHY})
+    assert cmgr.booked("embed").wanted is False
+
+
+def test_where_no_tie_can_be_seen_it_is_told_until_somebody_starts_it() -> None:
+    cmgr = stopped(container("other", 4))
+    is_ended(cmgr, "other")
+    cmgr.wait(70)
+    assert (cmgr.held(), cmgr.phase(), kinds(cmgr)) == ([], Phase.HEALTHY, {TroubleKind.DOWN})
+    (down,) = [t for t in troubles(cmgr.node) if t.kind is TroubleKind.DOWN]
+    assert down.why.startswith("it was stopped right after llm, which cmgr had stopped, by somebody else")
+    assert any("other was stopped right after llm" in note for note in cmgr.notes(NoteKind.WARNING))
+    cmgr.begin()
+    cmgr.run()
+    assert kinds(cmgr) == {TroubleKind.DOWN}, "also in the next life"
+    cmgr.starts_by_hand("other")
+    assert kinds(cmgr) == set()
+
+
+@pytest.mark.parametrize(
+    "more", [{"enabled": False}, {"strategy": Strategy.NEVER}, {"auto_remove": True}], ids=["hands off", "never", "rm"]
+)
+def test_one_that_is_not_cmgrs_to_start_is_not_held(more: dict[str, Any]) -> None:
+    cmgr = stopped(service("embed", 4, **more))
+    is_ended(cmgr, "embed")
+    cmgr.run()
+    assert cmgr.held() == ["llm"]
+
+
+def test_what_a_units_stop_ends_is_the_units_business() -> None:
+    unit = container("llm.service", 0, runtime="systemd")
+    cmgr = Cmgr(unit, container("llm", 0, unit="llm.service"), policy=SINGLE, runtimes=("docker", "systemd"))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    is_ended(cmgr, "llm")
+    cmgr.wait(70)
+    assert TroubleKind.DOWN not in kinds(cmgr)
+    assert not any("right after" in note for note in cmgr.notes(NoteKind.WARNING))
+
+
+def test_a_person_who_starts_it_meanwhile_has_it() -> None:
+    cmgr = stopped(service("embed", 4))
+    is_ended(cmgr, "embed")
+    cmgr.run()
+    cmgr.starts_by_hand("embed")
+    assert "embed" not in cmgr.held()
+    assert names(cmgr.sent(StopContainer), StopContainer) == ["llm"]
+
+
+def test_it_is_not_kept_from_well_chips_for_longer_than_the_mercy() -> None:
+    cmgr = Cmgr(service("llm", 0), service("embed", 4), policy=SINGLE)
+    cmgr.cures = False
+    cmgr.fault(0)
+    is_ended(cmgr, "embed")
+    cmgr.run()
+    assert "embed" in cmgr.held()
+    cmgr.wait(cmgr.policy.limits.mercy / timedelta(seconds=1) + 1)
+    assert cmgr.booked("embed").running
+    assert "llm" in cmgr.held()
+
+
+def test_units_that_systemd_stops_with_one_come_back_with_it_however_far_they_hang() -> None:
+    llm = container("llm.service", 0, runtime="systemd", takes=frozenset({"web.service"}))
+    web = container("web.service", runtime="systemd", takes=frozenset({"log.service"}))
+    cmgr = Cmgr(llm, web, container("log.service", runtime="systemd"), policy=SINGLE, runtimes=("systemd",))
+    cmgr.fault(0, REQUEST)
+    is_ended(cmgr, "web.service", runtime="systemd")
+    is_ended(cmgr, "log.service", runtime="systemd")
+    cmgr.run()
+    assert cmgr.held() == ["llm.service", "log.service", "web.service"]
+    cmgr.wait(70)
+    assert cmgr.held() == []
+    assert all(cmgr.booked(name, "systemd").running for name in ("llm.service", "web.service", "log.service"))
+
+
+def test_whoever_is_to_be_restarted_with_it_is_chips_or_not() -> None:
+    cmgr = Cmgr(service("llm", 0), service("web", needs="llm"), service("gate", 4, needs="web"), policy=SINGLE)
+    cmgr.wait(1)
+    cmgr.fault(0)
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer), StopContainer) == ["llm", "web", "gate"]
+    assert names(cmgr.sent(StartContainer), StartContainer) == ["llm", "web", "gate"]
+    assert (len(cmgr.sent(ResetRing)), cmgr.held(), kinds(cmgr)) == (1, [], set())
+
+
+def test_a_stop_does_not_wait_for_those_that_are_restarted_with_it() -> None:
+    cmgr = Cmgr(service("llm", 0), service("web", needs="llm"), policy=SINGLE)
+    cmgr.wait(1)
+    cmgr.fault(0)
+    assert names(cmgr.sent(StopContainer), StopContainer) == ["llm", "web"]
+
+
+def test_one_of_another_project_or_started_since_is_left_alone() -> None:
+    cmgr = Cmgr(service("llm", 0), service("web", needs="llm", project="other"), policy=SINGLE)
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    cmgr.sees(service("late", needs="llm"))
+    cmgr.wait(5)
+    assert names(cmgr.sent(StopContainer), StopContainer) == ["llm"]
+
+
+def test_one_that_died_by_itself_takes_nobody_with_it() -> None:
+    cmgr = Cmgr(service("llm", 0), service("web", needs="llm"), policy=SINGLE)
+    cmgr.wait(1)
+    cmgr.dies("llm")
+    cmgr.fault(0)
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer), StopContainer) == []
+    assert names(cmgr.sent(StartContainer), StartContainer) == ["llm"]
