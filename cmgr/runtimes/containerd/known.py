@@ -6,12 +6,13 @@ that process began, so that neither a process id used again nor a reboot makes t
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit, is_same_life
 from cmgr.runtimes.claims import mounted_in
-from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked
+from cmgr.runtimes.containerd.record import Definition, Streams, Task
 from cmgr.runtimes.memory import Memory, Ticket, order_lasts
 
 
@@ -21,8 +22,8 @@ class Seen:
 
     `run` and `exit` are of its present or last life, `streams` of the last that had any: the restart monitor gives its
     tasks none. `asked`: somebody told this life to end. `ordered`: when its client wrote down last, in this life, that
-    a person ends it, on the monotonic clock: a label that was there when the life began says nothing of its end.
-    `given`: the chips whose device files this life was given by mounts.
+    a person ends it, on the monotonic clock, and `told` by the other one: a label that was there when the life began
+    says nothing of its end. `given`: the chips whose device files this life was given by mounts.
     """
 
     definition: Definition
@@ -32,6 +33,7 @@ class Seen:
     streams: Streams | None = None
     asked: bool | None = None
     ordered: float | None = None
+    told: datetime | None = None
     given: frozenset[str] = frozenset()
 
     @property
@@ -46,9 +48,13 @@ class Seen:
 
     def container(self) -> Container:
         """Return the container as the model takes it."""
-        end = None if self.running else with_exit_asked(self.exit, self.asked)
         running, frozen = self.running, self.task is not None and self.task.paused
         defined = self.definition.container
+        # Its client writes down what it is asked for before it does that.
+        asked = False if self.asked is None and defined.marked is False else self.asked
+        end = self.exit if not running else None
+        if end is not None:
+            end = replace(end, asked=asked, told=self.told if asked else None)
         claims = defined.claims | self.given
         return replace(defined, claims=claims, running=running, run=self.run, exit=end, frozen=frozen)
 
@@ -133,8 +139,9 @@ def _gone_on(old: Seen, definition: Definition, task: Task | None) -> Seen:
     end = old.exit or (task.exit if task is not None else None)
     before = old.definition
     anew = not before.explicitly_stopped or before.changed != definition.changed
-    ordered = time.monotonic() if definition.explicitly_stopped and anew else old.ordered
-    return _ended(old, replace(old, definition=definition, task=task, exit=end, ordered=ordered))
+    news = definition.explicitly_stopped and anew
+    ordered, told = (time.monotonic(), datetime.now(UTC)) if news else (old.ordered, old.told)
+    return _ended(old, replace(old, definition=definition, task=task, exit=end, ordered=ordered, told=told))
 
 
 def _ended(old: Seen, now: Seen) -> Seen:

@@ -6,7 +6,7 @@ used as a path, except in forms that `containerd_io` checks.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlencode
 
@@ -72,7 +72,7 @@ class Definition:
     @property
     def explicitly_stopped(self) -> bool:
         """Return whether its client says that a person has stopped it."""
-        return self.labels.get(EXPLICITLY_STOPPED) == "true"
+        return self.container.marked is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +161,14 @@ def definition(
         made_for=made_for,
         tied=tied,
         image=str(record.image),
+        marked={"true": True, "false": False}.get(labels.get(EXPLICITLY_STOPPED, "")),
     )
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
+    container = compose.placed(wished.of(container), given, None)
+    concerns = bool(asked.chips or asked.warnings or container.composed) or wished_for(theirs)
     return Definition(
-        compose.placed(wished.of(container), given, None),
-        concerns=(bool(asked.chips or asked.warnings) or wished_for(theirs)) and DOCKERS not in given,
+        container,
+        concerns=concerns and DOCKERS not in given,
         made=_moment(record.created_at),
         changed=changed(record),
         labels=labels,
@@ -323,8 +326,3 @@ def spec_of(record: Record) -> Json:
 
 def _moment(stamp: Stamp) -> str:
     return f"{int(stamp.seconds)}.{int(stamp.nanos):09d}"
-
-
-def with_exit_asked(end: Exit | None, asked: bool | None) -> Exit | None:
-    """Return the end with what is known of who asked for it."""
-    return replace(end, asked=asked) if end is not None else None
