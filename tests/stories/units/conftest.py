@@ -32,10 +32,10 @@ def serve(install: Install, world: SystemdWorld) -> Serve:
         service = install({"systemd.bus": world.systemd.socket, **(more or {})})
         service.more = f'[[systemd.units]]\nname = "{LLM}"\nchips = [0]\n'
         service.configure({})
-        world.define(LLM, **unit)
+        world.define(LLM, (0,), **unit)
         world.start(key(LLM))
         for name, settings in (beside or {}).items():
-            world.define(name, chips=(), **settings)
+            world.define(name, (), **settings)
             world.start(key(name))
         service.start()
         return service
