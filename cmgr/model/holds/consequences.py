@@ -57,7 +57,7 @@ def _is_news(known: Container, now: Container, told: datetime) -> bool:
 def _stopped(node: Node, told: datetime, began: datetime | None) -> Iterator[Container]:
     """Yield those that cmgr was stopping, or had just stopped, when somebody told another one to end.
 
-    `began`: when the life of that one did, where it is known. One that was started since is another matter.
+    `began`: when the life of that one did, where it is known. Whoever was started since is another matter.
     """
     for key, container in sorted(node.containers.items()):
         hold, halted = node.holds.get(key), container.halted

@@ -75,7 +75,7 @@ class Looks:
     def heard(self, name: str, told: Mapping[str, Any]) -> None:
         """Note the life of the unit from a signal, `told`: it may be over and forgotten before anybody looks.
 
-        What it says of its processes comes in a signal of its own, before that of its state.
+        Its processes have a signal of their own, which comes before that of its state.
         """
         with self._lock:
             self._told[name] = {**self._told.get(name, {}), **told}

@@ -15,13 +15,13 @@ NAME = SYSTEMD
 
 _DOWN = ("inactive", "failed", "maintenance")
 _TAKES = ("ConsistsOf", "BoundBy", "RequiredBy", "PropagatesStopTo")
-"""What systemd calls the units that it stops with one: those that have PartOf=, BindsTo= or Requires= on it, say."""
+"""So systemd calls the units that it stops with one: those that have PartOf=, BindsTo= or Requires= on it, say."""
 
 _OWN_DOING = ("oom-kill", "watchdog", "core-dump", "protocol", "resources")
 """Results that nobody who stops a unit brings about (systemd.service(5), `$SERVICE_RESULT`)."""
 
 _RESTARTING = "auto-restart"
-"""What the words for a unit that waits for its next restart begin with."""
+"""So begin the words for a unit that waits for its next restart."""
 
 _KILLED = (2, 3)
 """CLD_KILLED and CLD_DUMPED of waitid(2): the status is a signal."""

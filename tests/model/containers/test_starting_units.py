@@ -70,7 +70,7 @@ def test_its_episode_lasts_until_it_is_up_however_long_that_takes() -> None:
     cmgr = starting()
     cmgr.wait(3600)
     assert (cmgr.phase(), cmgr.closed()) == (Phase.RESUMING, [])
-    assert cmgr.node.rings[0].reason == "starting llm.service"
+    assert cmgr.ring().reason == "starting llm.service"
     assert (row(cmgr)["status"], row(cmgr)["health"]) == ("settling", "starting")
     assert STARTING in row(cmgr)["reason"]
     cmgr.is_now(starting=False)

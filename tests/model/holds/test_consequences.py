@@ -1,4 +1,4 @@
-"""What follows from cmgr's own stop goes and comes with the one that was stopped, and is no wish of a person."""
+"""Whatever follows from cmgr's own stop goes and comes with the one that was stopped, and is no wish of a person."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Who ended a unit: systemd counts a SIGTERM as success, whoever sent it.
+"""Whether it is known who ended a unit: systemd counts a SIGTERM as success, whoever sent it.
 
 Reported of programs that end others where memory runs short (earlyoom, systemd-oomd: hashicorp/nomad issue 12735), and
 of scripts that signal a service by its pid. Tried in 2026 on cmgr as it was: `Result=success` counted as a person's
@@ -32,7 +32,7 @@ def test_what_a_person_stops_is_no_trouble_also_while_cmgr_is_away(serve: Serve,
     assert service.cmgr("status", "--check").code == WELL
     world.start(key(LLM))
     eventually(lambda: service.container(LLM), why="it is known")
-    # One that is enabled is wanted by a target, so that systemd knows of its last life.
+    # A unit that is enabled is wanted by a target, so that systemd knows of its last life.
     world.systemd.define("machine.target", Unit_Wants=LLM)
     world.systemd.systemctl("start", "machine.target")
     try:
