@@ -263,15 +263,18 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     troubles = _of_chips(node, container.chips)
     ailing, what = of_running(node, container)
     waited_for, how = _waited_for(node, container)
-    frozen = FROZEN if container.frozen else why_not_serving(container) if container.unsteady is not None else ""
     elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
     elsewhere.append(away(node, container))
     unit = unit_of(node, container)
     by = f"{unit.name} is stopped and started in its place" if unit is not None and unit.running else ""
     owned = OWNED.format(container.owner) if container.owner else ""
-    starts = STARTING if container.starting else ""
-    told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, starts, *elsewhere, by, owned]
-    return joined(told), what or how
+    first = f"runs, but {troubles[0]}" if troubles else ""
+    return joined([first, ailing, waited_for, *_not_serving(container), *elsewhere, by, owned]), what or how
+
+
+def _not_serving(container: Container) -> list[str]:
+    unsteady = why_not_serving(container) if container.unsteady is not None else ""
+    return [FROZEN if container.frozen else unsteady, STARTING if container.starting else ""]
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:

@@ -19,6 +19,7 @@ from cmgr.model.holds.tries import try_with_new_daemon, wait_no_longer
 from cmgr.model.numbers import misplaced, names_numbers
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, resolve
+from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import (
     ContainersListed,
@@ -169,8 +170,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         turn.ask_list(container.key.runtime, f"does {container.name} run?", not_older=turn.at)
         return
     container = adopted(turn, as_remembered(turn.node, container))
-    _look_at_mark(turn, container)
-    hold = turn.node.holds.get(container.key)
+    hold = _unless_marked(turn, container)
     container = seen_held(turn, hold, container, How.LISTED if sure else How.HEARD) if hold is not None else container
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
@@ -182,17 +182,13 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
     seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
     now = replace(
-        container,
-        exit=None if container.running else _end(known, container),
+        _with_its_past(known, container),
+        exit=_end(known, container),
         chips=chips,
         used=used,
         warnings=(*container.warnings, *warnings, *(misplaced(turn.node, container) if container.running else ())),
         since=turn.at if changed or known is None else known.since,
         seen=seen,
-        deaf=known is not None and known.deaf,
-        forgotten=known.forgotten if known is not None else "",
-        halted=known.halted if known is not None else None,
-        along=known.along if known is not None and not container.running else "",
         told_before=was_told_before(known, container),
         paused=paused_since(turn, known, container),
         unsteady=unsteady_since(turn, known, container),
@@ -207,12 +203,21 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         look_who_started(turn, known, turn.node.containers[container.key])
 
 
-def _look_at_mark(turn: Turn, container: Container) -> None:
-    """Leave a held container as it is if a person has ended it, which its record says since."""
+def _unless_marked(turn: Turn, container: Container) -> Hold | None:
+    """Return its hold, after leaving the container as it is if a person has ended it, which its record says since."""
     known, hold = turn.node.containers.get(container.key), turn.node.holds.get(container.key)
     if container.marked and known is not None and not known.marked and hold is not None and not hold.is_theirs:
         spare(turn, container.key)
         leave(turn, hold, "its record says that somebody has stopped it")
+    return turn.node.holds.get(container.key)
+
+
+def _with_its_past(known: Container | None, container: Container) -> Container:
+    """Return the container with what only the books know of it."""
+    if known is None:
+        return container
+    along = "" if container.running else known.along
+    return replace(container, deaf=known.deaf, forgotten=known.forgotten, halted=known.halted, along=along)
 
 
 def _since_its_start(goes_on: Container | None, container: Container, asked: frozenset[ChipId]) -> frozenset[ChipId]:
@@ -233,6 +238,8 @@ def _is_of_an_earlier_life(known: Container | None, container: Container) -> boo
 
 def _end(known: Container | None, container: Container) -> Exit | None:
     """Return how its life ended, at the moment that was told first: a clock that is set must not move it."""
+    if container.running:
+        return None
     told_before = known is not None and known.seen is not None and known.run == container.run
     if container.exit is None or known is None or known.exit is None or not told_before:
         return container.exit

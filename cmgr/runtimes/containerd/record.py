@@ -29,6 +29,7 @@ STATUS = "containerd.io/restart.status"
 
 POLICY = "containerd.io/restart.policy"
 EXPLICITLY_STOPPED = "containerd.io/restart.explicitly-stopped"
+_MARKS = {"true": True, "false": False}
 STOP_SIGNAL = "io.containerd.image.config.stop-signal"
 
 OURS = "cmgr.io/"
@@ -144,15 +145,12 @@ def definition(
     labels, spec = labels_of(record), spec_of(record)
     theirs = {name: value for name, value in labels.items() if not name.startswith(OURS)}
     given = makers(theirs, brought)
-    auto_remove = given.get("nerdctl/auto-remove") == "true"
-    wished = wishes(theirs, auto_remove=auto_remove, brought=brought)
-    asked = claims.Claims() if wished.ignored else _claims(spec, majors, _programs(record, spec))
-    if not spec and not wished.ignored:
-        asked = claims.Claims(frozenset({UNCLEAR}), ("its definition cannot be read",))
+    wished = wishes(theirs, auto_remove=(auto_remove := given.get("nerdctl/auto-remove") == "true"), brought=brought)
+    asked = claims.Claims() if wished.ignored else _asked(record, spec, majors)
     made_for, tied = _placing(record, spec, asked, majors) if wished.spare is Spare.AUTO else (frozenset(), TIED)
     container = Container(
-        key=ContainerKey(NAME, namespace, str(record.id)),
-        name=given.get("nerdctl/name") or str(record.id),
+        ContainerKey(NAME, namespace, str(record.id)),
+        given.get("nerdctl/name") or str(record.id),
         claims=asked.chips,
         grace=wished.grace if wished.grace is not None else _grace(given),
         restart_policy=restart_policy(labels),
@@ -161,25 +159,31 @@ def definition(
         made_for=made_for,
         tied=tied,
         image=str(record.image),
-        marked={"true": True, "false": False}.get(labels.get(EXPLICITLY_STOPPED, "")),
+        marked=_MARKS.get(labels.get(EXPLICITLY_STOPPED, "")),
     )
-    linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
+    linux = mapping(spec.get("linux"))
     container = compose.placed(wished.of(container), given, None)
     concerns = bool(asked.chips or asked.warnings or container.composed) or wished_for(theirs)
     return Definition(
         container,
-        concerns=concerns and DOCKERS not in given,
-        made=_moment(record.created_at),
-        changed=changed(record),
-        labels=labels,
+        concerns and DOCKERS not in given,
+        _moment(record.created_at),
+        changed(record),
+        labels,
         stop_signal=signal_number(labels.get(STOP_SIGNAL, "")),
         majors=majors,
         snapshotter=str(record.snapshotter),
         snapshot_key=str(record.snapshot_key),
         mount_label=text(linux, "mountLabel"),
-        terminal=process.get("terminal") is True,
+        terminal=mapping(spec.get("process")).get("terminal") is True,
         shared=tuple(path for path in _namespaces(linux) if path.startswith("/proc/")),
     )
+
+
+def _asked(record: Record, spec: Json, majors: claims.Majors) -> claims.Claims:
+    if not spec:
+        return claims.Claims(frozenset({UNCLEAR}), ("its definition cannot be read",))
+    return _claims(spec, majors, _programs(record, spec))
 
 
 def _placing(record: Record, spec: Json, asked: claims.Claims, majors: claims.Majors) -> tuple[frozenset[str], str]:
