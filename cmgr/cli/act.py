@@ -1,16 +1,13 @@
 """The commands that let something happen: run, inject, drill, give-back."""
 
-# As in `options`: typer is loaded when it is to read a line, and never for `cmgr run` as systemd calls it.
-from __future__ import annotations
-
 import json
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 from cmgr import again
 from cmgr.cli import source
-from cmgr.cli.options import Common
+from cmgr.cli.options import Common, argument, option
 from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
@@ -18,9 +15,6 @@ from cmgr.frozen import dataclass
 from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:
-    import typer
-
-    from cmgr.cli import complete
     from cmgr.config.settings import Config
     from cmgr.view import shapes
 
@@ -35,23 +29,13 @@ CHECK_SECONDS = 25.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(Common):
-    driver: Annotated[str | None, typer.Option("--driver", metavar="NAME", help="Overrides the setting driver.")] = None
-    runtime: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--runtime", metavar="NAME", help="Overrides runtimes: auto, docker, containerd or sim; repeatable."
-        ),
-    ] = None
-    strategy: Annotated[
-        str | None,
-        typer.Option("--strategy", metavar="NAME", help="Overrides strategy: never, singleRecover or ringRecover."),
-    ] = None
-    observe: Annotated[
-        bool | None, typer.Option("--observe/--no-observe", help="Decide and record everything, and do nothing.")
-    ] = None
-    log_level: Annotated[
-        str | None, typer.Option("--log-level", metavar="LEVEL", help="Overrides log.level: trace to error.")
-    ] = None
+    driver: str | None = option("--driver NAME", "Overrides the setting driver.")
+    runtime: list[str] | None = option(
+        "--runtime NAME", "Overrides runtimes: auto, docker, containerd or sim; repeatable."
+    )
+    strategy: str | None = option("--strategy NAME", "Overrides strategy: never, singleRecover or ringRecover.")
+    observe: bool | None = option("--observe/--no-observe", "Decide and record everything, and do nothing.")
+    log_level: str | None = option("--log-level LEVEL", "Overrides log.level: trace to error.")
 
     def overrides(self) -> dict[str, object]:
         return {
@@ -65,31 +49,20 @@ class RunOptions(Common):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectOptions(Common):
-    chip: Annotated[
-        str,
-        typer.Argument(
-            metavar="CHIP|machine", help="The chip's physical id, or the machine.", autocompletion=complete.chips
-        ),
-    ]
-    code: Annotated[str, typer.Argument(metavar="CODE", help="The fault's code, such as 80E24E00.")]
-    part: Annotated[
-        str | None, typer.Option("--part", metavar="NAME", help="The part of the machine that has it: DIMM3.")
-    ] = None
-    clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False
-    once: Annotated[bool, typer.Option("--once", help="A fault that passes at once.")] = False
+    chip: str = argument("CHIP|machine", "The chip's physical id, or the machine.", complete="chips")
+    code: str = argument("CODE", "The fault's code, such as 80E24E00.")
+    part: str | None = option("--part NAME", "The part of the machine that has it: DIMM3.")
+    clear: bool = option("--clear", "End the fault.", False)
+    once: bool = option("--once", "A fault that passes at once.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillOptions(Common):
-    chip: Annotated[
-        int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.chips)
-    ]
-    real: Annotated[bool, typer.Option("--real", help="Have the chip's own driver raise the fault.")] = False
-    length: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="The fault ends by itself after that: 90s, 10m at most.")
-    ] = "60s"
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the fault is raised.")] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")] = False
+    chip: int = argument("CHIP", "The chip's physical id.", min=0, complete="chips")
+    real: bool = option("--real", "Have the chip's own driver raise the fault.", False)
+    length: str = option("--for TIME", "The fault ends by itself after that: 90s, 10m at most.", "60s")
+    yes: bool = option("--yes -y", "Do not ask before the fault is raised.", False)
+    dry_run: bool = option("--dry-run", "Say what would happen, and do nothing.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +76,7 @@ def run(options: RunOptions) -> int:
     It ends on SIGTERM or Ctrl-C, and leaves the containers as they are.
     """
 
-    def read() -> Config:
+    def read() -> "Config":
         return source.configuration(options, options.overrides())
 
     config = read()
@@ -117,7 +90,7 @@ def run(options: RunOptions) -> int:
     return serve(config, read, lambda: _looked(options))
 
 
-def _looked(options: RunOptions) -> shapes.Check:
+def _looked(options: RunOptions) -> "shapes.Check":
     """Return what `cmgr check` finds, in a process of its own: it loads the driver's library once more."""
     import subprocess
 

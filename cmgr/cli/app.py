@@ -28,8 +28,7 @@ def _version_told(wanted: bool) -> None:
 
 def root(
     _told: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_version_told),
+        bool, typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_version_told)
     ] = False,
 ) -> None:
     """Recovers containers from faults of the accelerator chips they use."""
@@ -93,5 +92,5 @@ def app_of(words: Sequence[str] = ()) -> typer.Typer:
         module, work, options = COMMANDS[name]
         loaded = import_module(f"cmgr.cli.{module}")
         kind = getattr(loaded, options, None) or getattr(own_options, options)
-        app.command(name)(command(getattr(loaded, work), kind, {"complete": complete}))
+        app.command(name)(command(getattr(loaded, work), kind, vars(complete)))
     return app

@@ -10,13 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tarfile import TarError
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, BinaryIO
-
-import typer
+from typing import TYPE_CHECKING, BinaryIO
 
 from cmgr import __version__, atomic, redact
 from cmgr.cli import past, source
-from cmgr.cli.options import Common
+from cmgr.cli.options import Common, argument, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass
@@ -38,8 +36,8 @@ _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleOptions(Common):
-    out: Annotated[Path, typer.Argument(metavar="OUT.tar.gz", help="The file to write.")]
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False
+    out: Path = argument("OUT.tar.gz", "The file to write.")
+    force: bool = option("--force", "Overwrite the file if it is there.", False)
 
 
 def bundle(options: BundleOptions) -> None:

@@ -1,13 +1,10 @@
 """The command that prints what programs of a cluster read of a machine's chips: export."""
 
 from enum import StrEnum
-from typing import Annotated
 from urllib.parse import quote
 
-import typer
-
 from cmgr.cli import source
-from cmgr.cli.options import Common
+from cmgr.cli.options import Common, argument, option
 from cmgr.cli.text import out
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import document
@@ -20,16 +17,10 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions(Common):
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="DOCUMENT",
-            help="deviceinfo, nodeinfo, switchinfo, fault-node, events, or cluster-device, -node or -switch.",
-        ),
-    ]
-    output: Annotated[
-        Shown, typer.Option("--output", "-o", help="The document, or what kubectl describe cm shows.")
-    ] = Shown.JSON
+    name: str = argument(
+        "DOCUMENT", "deviceinfo, nodeinfo, switchinfo, fault-node, events, or cluster-device, -node or -switch."
+    )
+    output: Shown = option("--output -o", "The document, or what kubectl describe cm shows.", Shown.JSON)
 
 
 def export(options: ExportOptions) -> None:

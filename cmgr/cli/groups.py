@@ -1,13 +1,13 @@
 """The commands about groups and fleets: group, ranktable, fleet."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 import typer
 
 from cmgr.cli import source
-from cmgr.cli.options import Common, Showing
+from cmgr.cli.options import NEEDED, Common, Showing, argument, option
 from cmgr.cli.orders import given
 from cmgr.cli.show import page
 from cmgr.cli.text import out, texts
@@ -22,28 +22,22 @@ DEEDS = ("restart", "resume")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions(Showing):
-    deed: Annotated[
-        str | None, typer.Argument(metavar="[restart|resume]", help="What to do; without it the group is shown.")
-    ] = None
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The group; without it all are shown.")] = None
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="With restart: why.")] = None
-    alone: Annotated[
-        bool, typer.Option("--alone", help="With resume: start the members here without the other appliances.")
-    ] = False
-    without: Annotated[
-        str | None, typer.Option("--without", metavar="NAMES", help="With resume: go on without these appliances.")
-    ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what an order would do, and do nothing.")] = False
+    deed: str | None = argument("[restart|resume]", "What to do; without it the group is shown.", None)
+    name: str | None = argument("NAME", "The group; without it all are shown.", None)
+    reason: str | None = option("--reason TEXT", "With restart: why.")
+    alone: bool = option("--alone", "With resume: start the members here without the other appliances.", False)
+    without: str | None = option("--without NAMES", "With resume: go on without these appliances.")
+    dry_run: bool = option("--dry-run", "Say what an order would do, and do nothing.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankOptions(Common):
-    group: Annotated[str, typer.Option("--group", metavar="NAME", help="The group whose ranks it is about.")]
+    group: str = option("--group NAME", "The group whose ranks it is about.", NEEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetOptions(Showing):
-    what: Annotated[str, typer.Argument(metavar="[status]", help="What to show of it.")] = "status"
+    what: str = argument("[status]", "What to show of it.", "status")
 
 
 def fleet(options: FleetOptions) -> None:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from cmgr import atomic
 from cmgr.cli import source
+from cmgr.cli.options import NEEDED, option
 from cmgr.cli.text import out, render
 from cmgr.errors import CmgrError, ConfigError, chain, sentence
 from cmgr.frozen import dataclass
@@ -27,26 +26,13 @@ TABLE = Path("faultCode.json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrateOptions:
-    unit: Annotated[
-        list[Path],
-        typer.Option(
-            "--unit",
-            metavar="FILE",
-            help="The reference's unit file, then its drop-ins; repeatable. - reads systemctl cat.",
-        ),
-    ]
-    fault_config: Annotated[
-        Path | None,
-        typer.Option("--fault-config", metavar="FILE", help="Its fault table; else the one that the unit names."),
-    ] = None
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="FILE", help="Write there, and the fault table beside it; else to the terminal."
-        ),
-    ] = None
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there already.")] = False
-    observe: Annotated[bool, typer.Option("--observe", help="With observe = true: for the first day.")] = False
+    unit: list[Path] = option(
+        "--unit FILE", "The reference's unit file, then its drop-ins; repeatable. - reads systemctl cat.", NEEDED
+    )
+    fault_config: Path | None = option("--fault-config FILE", "Its fault table; else the one that the unit names.")
+    output: Path | None = option("--output FILE", "Write there, and the fault table beside it; else to the terminal.")
+    force: bool = option("--force", "Replace files that are there already.", False)
+    observe: bool = option("--observe", "With observe = true: for the first day.", False)
 
 
 @dataclass(frozen=True, slots=True)

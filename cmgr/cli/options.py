@@ -1,22 +1,33 @@
 """The options of each command as one frozen value."""
 
-# The words for typer, and who completes, stand in annotations, which nobody looks at before typer itself does: it takes
-# long to load.
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from cmgr.frozen import dataclass
 
-if TYPE_CHECKING:
-    import typer
-
 T = TypeVar("T")
+
+NEEDED: Any = MISSING
+"""The default of what must be given."""
+
+
+def option(spelled: str, says: str, default: object = None, **more: object) -> Any:
+    """Declare an option as it is written on the command line: its names, and a word for its value if it has one.
+
+    `more`: as `typer.Option` has it; `complete`: who offers words for it.
+    """
+    names = [word for word in spelled.split() if word.startswith("-")]
+    value = spelled.removeprefix(" ".join(names)).strip() or None
+    return field(default=default, metadata={"typer": ("Option", names, {"metavar": value, "help": says, **more})})
+
+
+def argument(called: str, says: str, default: object = NEEDED, **more: object) -> Any:
+    """Declare a word of the command line that has no name before it. `more` as in `option`."""
+    return field(default=default, metadata={"typer": ("Argument", [], {"metavar": called, "help": says, **more})})
 
 
 class Format(StrEnum):
@@ -28,29 +39,23 @@ class Format(StrEnum):
 class Configured:
     """Options of every command that reads the configuration."""
 
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="The configuration; else /etc/cmgr/cmgr.toml.")
-    ] = None
+    config: Path | None = option("--config FILE", "The configuration; else /etc/cmgr/cmgr.toml.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Common(Configured):
     """Options of every command that asks the service or the database."""
 
-    state_dir: Annotated[
-        Path | None, typer.Option("--state-dir", metavar="DIR", help="Overrides state_dir, where the database is.")
-    ] = None
-    socket: Annotated[
-        Path | None, typer.Option("--socket", metavar="PATH", help="Overrides socket, the service's socket.")
-    ] = None
+    state_dir: Path | None = option("--state-dir DIR", "Overrides state_dir, where the database is.")
+    socket: Path | None = option("--socket PATH", "Overrides socket, the service's socket.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
     """How the result is written. Without slots: two bases that have them cannot be combined."""
 
-    output: Annotated[Format, typer.Option("--output", "-o", help="A table, or JSON for programs.")] = Format.TABLE
-    json: Annotated[bool, typer.Option("--json", help="The same as -o json.")] = False
+    output: Format = option("--output -o", "A table, or JSON for programs.", Format.TABLE)
+    json: bool = option("--json", "The same as -o json.", False)
 
     @property
     def as_json(self) -> bool:
@@ -64,12 +69,8 @@ class Showing(Common, Output):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusOptions(Showing):
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit with 4 when something is wrong: for scripts and monitors.")
-    ] = False
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Go on until Ctrl-C; in a pipe with a line for each change.")
-    ] = False
+    check: bool = option("--check", "Exit with 4 when something is wrong: for scripts and monitors.", False)
+    watch: bool = option("--watch -w", "Go on until Ctrl-C; in a pipe with a line for each change.", False)
 
 
 class Choice(StrEnum):
@@ -80,50 +81,35 @@ class Choice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChipsOptions(Showing):
-    available: Annotated[
-        bool,
-        typer.Option(
-            "--available", help="Print the ids of healthy unused chips, as a container's environment has them."
-        ),
-    ] = False
-    count: Annotated[
-        int | None, typer.Option("--count", min=1, metavar="N", help="With --available: that many, or an error.")
-    ] = None
-    policy: Annotated[
-        Choice | None,
-        typer.Option("--policy", help="With --count: all of one ring, or which rings first."),
-    ] = None
-    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="With --count: only of this model.")] = (
-        None
+    available: bool = option(
+        "--available", "Print the ids of healthy unused chips, as a container's environment has them.", False
     )
-    reserve: Annotated[
-        str | None,
-        typer.Option("--reserve", metavar="TIME", help="With --count: nobody else is told of them for so long: 60s."),
-    ] = None
+    count: int | None = option("--count N", "With --available: that many, or an error.", min=1)
+    policy: Choice | None = option("--policy", "With --count: all of one ring, or which rings first.")
+    model: str | None = option("--model MODEL", "With --count: only of this model.")
+    reserve: str | None = option("--reserve TIME", "With --count: nobody else is told of them for so long: 60s.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultsOptions(Showing):
-    all: Annotated[bool, typer.Option("--all", help="Those that have cleared too.")] = False
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="With cleared ones, from this long ago on: 24h, 30m.")
-    ] = None
+    all: bool = option("--all", "Those that have cleared too.", False)
+    since: str | None = option("--since TIME", "With cleared ones, from this long ago on: 24h, 30m.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions(Showing):
-    code: Annotated[str, typer.Argument(metavar="CODE", help="A fault code, such as 80E24E00.")]
-    lang: Annotated[
-        str | None, typer.Option("--lang", metavar="LANG", help="Of meaning and advice: en or zh. Else as LANG has it.")
-    ] = None
+    code: str = argument("CODE", "A fault code, such as 80E24E00.")
+    lang: str | None = option("--lang LANG", "Of meaning and advice: en or zh. Else as LANG has it.")
 
 
-def command(work: Callable[[T], int | None], options: type[T], names: Mapping[str, object]) -> Callable[..., None]:
+def command(
+    work: Callable[[T], int | None], options: type[T], offers: Mapping[str, Callable[..., object]]
+) -> Callable[..., None]:
     """Return the function that typer reads a command from: one option for each field, `work`'s text as help.
 
-    `work` returns the exit code, or nothing when all is well. `names`: those that stand in annotations and are not
-    known to their module.
+    `work` returns the exit code, or nothing when all is well. `offers`: who completes words, by name.
     """
+    # Nobody looks at options before typer itself does: it takes long to load.
     import typer
 
     def given(**values: Any) -> None:
@@ -131,18 +117,19 @@ def command(work: Callable[[T], int | None], options: type[T], names: Mapping[st
         if code:
             raise typer.Exit(code)
 
-    hints = get_type_hints(options, localns={"typer": typer, **names}, include_extras=True)
+    hints = get_type_hints(options)
+    parameters = []
+    for each in fields(options):  # type: ignore[arg-type]  # Every caller gives a dataclass.
+        kind, names, more = each.metadata["typer"]
+        told = dict(more)
+        if "complete" in more:
+            told["autocompletion"] = offers[told.pop("complete")]
+        hints[each.name] = Annotated[hints[each.name], getattr(typer, kind)(*names, **told)]
+        default = inspect.Parameter.empty if each.default is MISSING else each.default
+        parameters.append(
+            inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[each.name])
+        )
     given.__doc__ = work.__doc__
     given.__annotations__ = hints
-    given.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # What inspect.signature looks at first.
-        [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if field.default is MISSING else field.default,
-                annotation=hints[field.name],
-            )
-            for field in fields(options)  # type: ignore[arg-type]  # Every caller gives a dataclass.
-        ]
-    )
+    given.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect.signature looks there first.
     return given

@@ -1,12 +1,12 @@
 """The commands by which a person orders something of chips, containers, and the service."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
-from cmgr.cli import complete, source
-from cmgr.cli.options import Common
+from cmgr.cli import source
+from cmgr.cli.options import NEEDED, Common, argument, option
 from cmgr.cli.text import out, reading
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
@@ -19,17 +19,9 @@ if TYPE_CHECKING:
     from cmgr.view import shapes, slot_shapes
 
 
-_Container = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="CONTAINER", help="Its name, NAMESPACE/NAME, or id.", autocompletion=complete.held_containers
-    ),
-]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordering(Common):
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")] = False
+    dry_run: bool = option("--dry-run", "Say what would happen, and do nothing.", False)
 
 
 def _given(options: Ordering, do: str, **args: object) -> dict[str, object]:
@@ -47,55 +39,38 @@ def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOptions(Ordering):
-    chip: Annotated[
-        int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.isolated)
-    ]
+    chip: int = argument("CHIP", "The chip's physical id.", min=0, complete="isolated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolateOptions(Ordering):
-    chip: Annotated[
-        int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.chips)
-    ]
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why: everybody who looks is shown it.")]
+    chip: int = argument("CHIP", "The chip's physical id.", min=0, complete="chips")
+    reason: str = option("--reason TEXT", "Why: everybody who looks is shown it.", NEEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetOptions(Ordering):
-    chip: Annotated[
-        int, typer.Argument(metavar="CHIP", min=0, help="A chip of the ring.", autocompletion=complete.chips)
-    ]
-    stop: Annotated[
-        bool, typer.Option("--stop", help="Stop the containers on its ring, and start them again afterwards.")
-    ] = False
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before containers are stopped.")] = False
+    chip: int = argument("CHIP", "A chip of the ring.", min=0, complete="chips")
+    stop: bool = option("--stop", "Stop the containers on its ring, and start them again afterwards.", False)
+    yes: bool = option("--yes -y", "Do not ask before containers are stopped.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelOptions(Ordering):
-    chip: Annotated[
-        int, typer.Argument(metavar="CHIP", min=0, help="A chip of the ring.", autocompletion=complete.chips)
-    ]
+    chip: int = argument("CHIP", "A chip of the ring.", min=0, complete="chips")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetOptions(Ordering):
-    container: _Container = None
-    runtime: Annotated[
-        str | None,
-        typer.Option("--runtime", metavar="NAME", help="A runtime that is gone for good, with its containers."),
-    ] = None
-    chip: Annotated[
-        int | None, typer.Option("--chip", metavar="NUMBER", help="A chip that is missing, and gone for good.")
-    ] = None
+    container: str | None = argument("CONTAINER", "Its name, NAMESPACE/NAME, or id.", None, complete="held_containers")
+    runtime: str | None = option("--runtime NAME", "A runtime that is gone for good, with its containers.")
+    chip: int | None = option("--chip NUMBER", "A chip that is missing, and gone for good.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeOptions(Ordering):
-    container: _Container = None
-    all_: Annotated[
-        bool, typer.Option("--all", help="Every container that was given up, and every ring that is kept back.")
-    ] = False
+    container: str | None = argument("CONTAINER", "Its name, NAMESPACE/NAME, or id.", None, complete="held_containers")
+    all_: bool = option("--all", "Every container that was given up, and every ring that is kept back.", False)
 
 
 class Switch(StrEnum):
@@ -105,19 +80,14 @@ class Switch(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceOptions(Ordering):
-    switch: Annotated[Switch, typer.Argument(metavar="on|off", help="Whether it begins or ends.")]
-    length: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="It ends by itself after that: 30m, 2d; else after 4h.")
-    ] = None
+    switch: Switch = argument("on|off", "Whether it begins or ends.")
+    length: str | None = option("--for TIME", "It ends by itself after that: 30m, 2d; else after 4h.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcknowledgeOptions(Ordering):
-    trouble: Annotated[
-        str | None,
-        typer.Argument(metavar="TROUBLE", help="As cmgr status names it.", autocompletion=complete.troubles),
-    ] = None
-    all_: Annotated[bool, typer.Option("--all", help="Every trouble that waits for it.")] = False
+    trouble: str | None = argument("TROUBLE", "As cmgr status names it.", None, complete="troubles")
+    all_: bool = option("--all", "Every trouble that waits for it.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """The commands that show what was decided: history, and events as they come."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from cmgr.cli import show, source
-from cmgr.cli.options import Common, Showing
+from cmgr.cli.options import Common, Showing, argument, option
 from cmgr.cli.text import out, timeline
 from cmgr.frozen import dataclass
 from cmgr.service.door import records
@@ -20,16 +20,9 @@ LIMIT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOptions(Showing):
-    episode: Annotated[
-        int | None, typer.Argument(metavar="[EPISODE]", help="The number of one episode: its whole timeline.")
-    ] = None
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, metavar="N", help="How many episodes or lines: the newest ones; else 20."),
-    ] = None
-    all: Annotated[
-        bool, typer.Option("--all", help="The newest lines of every timeline and of no episode: orders, warnings.")
-    ] = False
+    episode: int | None = argument("[EPISODE]", "The number of one episode: its whole timeline.", None)
+    limit: int | None = option("--limit N", "How many episodes or lines: the newest ones; else 20.", min=1)
+    all: bool = option("--all", "The newest lines of every timeline and of no episode: orders, warnings.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,9 @@
 """The command by which another program reports a fault of chips: report."""
 
-from typing import TYPE_CHECKING, Annotated, cast
-
-import typer
+from typing import TYPE_CHECKING, cast
 
 from cmgr.cli import source
-from cmgr.cli.options import Common
+from cmgr.cli.options import NEEDED, Common, option
 from cmgr.cli.text import out
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import post
@@ -17,18 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions(Common):
-    id_: Annotated[str, typer.Option("--id", metavar="NAME", help="Your own name for this fault: disk-7.")]
-    code: Annotated[str, typer.Option("--code", metavar="CODE", help="Its code: nine digits.")]
-    chips: Annotated[
-        str | None, typer.Option("--chips", metavar="CHIPS", help="The chips that it concerns: 0-2,5.")
-    ] = None
-    length: Annotated[
-        str | None,
-        typer.Option("--for", metavar="TIME", help="It counts as over after that, unless it is reported again: 10m."),
-    ] = None
-    clear: Annotated[bool, typer.Option("--clear", help="It is over: on these chips, or wherever you reported it.")] = (
-        False
-    )
+    id_: str = option("--id NAME", "Your own name for this fault: disk-7.", NEEDED)
+    code: str = option("--code CODE", "Its code: nine digits.", NEEDED)
+    chips: str | None = option("--chips CHIPS", "The chips that it concerns: 0-2,5.")
+    length: str | None = option("--for TIME", "It counts as over after that, unless it is reported again: 10m.")
+    clear: bool = option("--clear", "It is over: on these chips, or wherever you reported it.", False)
 
 
 def report(options: ReportOptions) -> None:

@@ -1,12 +1,12 @@
 """The commands about what containers are given chips by: slot, cdi."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
 from cmgr.cli import source
-from cmgr.cli.options import Common, Showing
+from cmgr.cli.options import Common, Showing, argument, option
 from cmgr.cli.show import page
 from cmgr.cli.text import out, texts
 from cmgr.errors import CmgrError
@@ -27,21 +27,12 @@ class SlotDeed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotOptions(Showing):
-    deed: Annotated[
-        SlotDeed | None,
-        typer.Argument(metavar="create|assign|remove|adopt", help="What to do; without it all are shown."),
-    ] = None
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The slot's name; with adopt, and assign, also a container's.")
-    ] = None
-    chips: Annotated[str | None, typer.Argument(metavar="CHIPS", help="Its chips: 4,5 or 0-3.")] = None
-    count: Annotated[
-        int | None, typer.Option("--count", min=1, metavar="N", help="With create: so many free chips.")
-    ] = None
-    given: Annotated[str | None, typer.Option("--chips", metavar="CHIPS", help="The same as CHIPS.")] = None
-    stop: Annotated[
-        bool, typer.Option("--stop", help="With assign: stop what runs on it, and start it again there.")
-    ] = False
+    deed: SlotDeed | None = argument("create|assign|remove|adopt", "What to do; without it all are shown.", None)
+    name: str | None = argument("NAME", "The slot's name; with adopt, and assign, also a container's.", None)
+    chips: str | None = argument("CHIPS", "Its chips: 4,5 or 0-3.", None)
+    count: int | None = option("--count N", "With create: so many free chips.", min=1)
+    given: str | None = option("--chips CHIPS", "The same as CHIPS.")
+    stop: bool = option("--stop", "With assign: stop what runs on it, and start it again there.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +86,8 @@ def _adopt(options: SlotOptions, name: str) -> None:
     config = source.configuration(options)
     docker = cdi_of(config.docker.socket)
     if not docker.known:
-        raise CmgrError(
-            f"cannot put {name} on a slot: Docker {docker.version} knows no CDI", hint="Docker 28 or later does"
-        )
+        hint = "Docker 28 or later does"
+        raise CmgrError(f"cannot put {name} on a slot: Docker {docker.version} knows no CDI", hint=hint)
     container, image = described(config.docker.socket, name)
     told = adoption(container, image, name)
     out.lines([f"docker stop {name}", f"docker rename {name} {name}-before", told.command, f"docker start {name}"])

@@ -5,12 +5,12 @@ import pwd
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
 from cmgr.cli import source
-from cmgr.cli.options import Common
+from cmgr.cli.options import Common, option
 from cmgr.cli.text import out
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
@@ -31,23 +31,14 @@ _LISTENS = "0A"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions(Common):
-    end: Annotated[bool, typer.Option("--end", help="End everybody's sessions, and print no link.")] = False
-    serve: Annotated[bool, typer.Option("--serve", help="Be the page's process, as cmgr-web.service is.")] = False
-    listen: Annotated[
-        str, typer.Option("--listen", metavar="ADDRESS", help="Where the page is served: this machine only.")
-    ] = LISTEN
-    door: Annotated[Path, typer.Option("--door", metavar="PATH", help="The service's door, web.door, for --serve.")] = (
-        Path(DOOR)
+    end: bool = option("--end", "End everybody's sessions, and print no link.", False)
+    serve: bool = option("--serve", "Be the page's process, as cmgr-web.service is.", False)
+    listen: str = option("--listen ADDRESS", "Where the page is served: this machine only.", LISTEN)
+    door: Path = option("--door PATH", "The service's door, web.door, for --serve.", Path(DOOR))
+    name: list[str] | None = option(
+        "--name HOST", "A further name of the page for --serve, behind a proxy; repeatable."
     )
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name", metavar="HOST", help="A further name of the page for --serve, behind a proxy; repeatable."
-        ),
-    ] = None
-    idle: Annotated[
-        int, typer.Option("--idle", metavar="SECONDS", min=1, help="For --serve by systemd: it ends when nobody looks.")
-    ] = 300
+    idle: int = option("--idle SECONDS", "For --serve by systemd: it ends when nobody looks.", 300, min=1)
 
 
 def web(options: WebOptions) -> int:

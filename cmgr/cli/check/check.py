@@ -1,30 +1,19 @@
 """The command that looks at everything the service needs, and changes nothing."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 from cmgr.cli import source
-from cmgr.cli.options import Showing
+from cmgr.cli.options import Showing, option
 from cmgr.cli.text import out
 from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
 
-if TYPE_CHECKING:
-    import typer
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions(Showing):
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            "--table", metavar="FILE", help="Only show how a maker's fault table differs from the one in use."
-        ),
-    ] = None
+    table: Path | None = option("--table FILE", "Only show how a maker's fault table differs from the one in use.")
 
 
 def check(options: CheckOptions) -> int:

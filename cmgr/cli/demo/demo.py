@@ -6,12 +6,10 @@ from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from cmgr.cli import source
-from cmgr.cli.options import Common, Configured
+from cmgr.cli.options import Common, Configured, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, chain
 from cmgr.frozen import dataclass
@@ -31,14 +29,10 @@ class Containers(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions(Configured):
-    runtime: Annotated[
-        Containers, typer.Option("--runtime", help="Real containers, pretended ones, or what works here.")
-    ] = Containers.AUTO
-    web: Annotated[
-        bool, typer.Option("--web", help="Watch it on a page: prints a link, and chips fault until Ctrl-C.")
-    ] = False
-    listen: Annotated[str, typer.Option("--listen", metavar="ADDRESS", help="Where that page is served.")] = LISTEN
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the database and the log, and say where.")] = False
+    runtime: Containers = option("--runtime", "Real containers, pretended ones, or what works here.", Containers.AUTO)
+    web: bool = option("--web", "Watch it on a page: prints a link, and chips fault until Ctrl-C.", False)
+    listen: str = option("--listen ADDRESS", "Where that page is served.", LISTEN)
+    keep: bool = option("--keep", "Keep the database and the log, and say where.", False)
 
 
 def demo(options: DemoOptions) -> None:
