@@ -5,7 +5,6 @@ import io
 import json
 import os
 import shutil
-import struct
 import tarfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlencode
 from cmgr import listener
 from cmgr.cli.text import out
 from cmgr.config.settings import Config
+from cmgr.drivers import elf
 from cmgr.errors import ContainerError, RuntimeDown, ServiceDown
 from cmgr.service.door.client import status
 from cmgr.vendor import notations
@@ -97,23 +97,7 @@ def _read(text: bytes) -> object:
 def busybox() -> Path | None:
     """Return a busybox that needs no library, or None when this machine has none."""
     found = shutil.which("busybox", path="/bin:/usr/bin:/usr/local/bin:/sbin:/usr/sbin")
-    return Path(found) if found is not None and _is_static(Path(found)) else None
-
-
-def _is_static(program: Path) -> bool:
-    """Return whether this is an ELF program for 64 bits without an interpreter: one that needs no library."""
-    with program.open("rb") as file:
-        head = file.read(64)
-        if len(head) < 64 or head[:5] != b"\x7fELF\x02":
-            return False
-        order = "<" if head[5] == 1 else ">"
-        (offset,) = struct.unpack_from(f"{order}Q", head, 32)
-        size, count = struct.unpack_from(f"{order}HH", head, 54)
-        file.seek(offset)
-        table = file.read(size * count)
-    kinds = {struct.unpack_from(f"{order}I", table, n * size)[0] for n in range(len(table) // size)} if size else set()
-    interpreter = 3  # PT_INTERP, elf(5)
-    return interpreter not in kinds
+    return Path(found) if found is not None and elf.is_static(Path(found)) else None
 
 
 def archive(program: Path) -> bytes:
