@@ -11,8 +11,6 @@ from functools import partial
 
 from cmgr import __version__
 from cmgr.model.scope import active_faults, pre_isolating
-from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import Fault
 from cmgr.model.values.presence import Presence
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.groups import GroupPhase
@@ -88,11 +86,9 @@ def _spreads(known: Iterable[str], spreads: Spreads) -> Samples:
 gauge("cmgr_build_info", "Always 1. Which cmgr it is.", "version")(lambda _: [((__version__,), 1.0)])
 
 
-@gauge("cmgr_service_state", "1 for the state that the service is in, else 0.", "state")
-def _state(look: Look) -> Samples:
-    return (((word,), value) for word, value in _one_of(STATES, look.own.state))
-
-
+gauge("cmgr_service_state", "1 for the state that the service is in, else 0.", "state")(
+    lambda look: (((word,), value) for word, value in _one_of(STATES, look.own.state))
+)
 gauge("cmgr_service_troubles", "Troubles of the service, as cmgr status lists them.")(
     lambda look: one(len(of_service(_wrong(look))))
 )
@@ -119,14 +115,12 @@ counter("cmgr_bugs_total", "Decisions that met a bug of cmgr.")(lambda look: one
 # Sources of events.
 
 
-@counter("cmgr_events_total", "Events that a source told on its own.", "source")
-def _events(look: Look) -> Samples:
-    return (((source,), look.tally.events.get(source, 0)) for source in _sources(look))
-
-
-@gauge("cmgr_last_event_timestamp_seconds", "When a source told something last; 0: not yet.", "source")
-def _last_event(look: Look) -> Samples:
-    return (((source,), _unix(look, look.tally.heard.get(source))) for source in _sources(look))
+counter("cmgr_events_total", "Events that a source told on its own.", "source")(
+    lambda look: (((source,), look.tally.events.get(source, 0)) for source in _sources(look))
+)
+gauge("cmgr_last_event_timestamp_seconds", "When a source told something last; 0: not yet.", "source")(
+    lambda look: (((source,), _unix(look, look.tally.heard.get(source))) for source in _sources(look))
+)
 
 
 @gauge(
@@ -143,11 +137,9 @@ def _last_read(look: Look) -> Samples:
         yield (name,), _unix(look, state.listed)
 
 
-@gauge("cmgr_runtime_up", "Whether the runtime answers.", "runtime")
-def _runtime_up(look: Look) -> Samples:
-    return (((name,), float(not state.why_down)) for name, state in sorted(look.node.runtimes.items()))
-
-
+gauge("cmgr_runtime_up", "Whether the runtime answers.", "runtime")(
+    lambda look: (((name,), float(not state.why_down)) for name, state in sorted(look.node.runtimes.items()))
+)
 gauge("cmgr_driver_troubles", "Troubles of the driver as a whole.")(lambda look: one(look.driver_troubles))
 gauge("cmgr_queued_events", "Events that wait to be decided on.")(lambda look: one(look.queued))
 counter("cmgr_events_merged_total", "Fault events that repeated one that was queued.")(lambda look: one(look.merged))
@@ -166,9 +158,9 @@ def _phase(look: Look) -> Samples:
             yield (str(id_), str(phase)), float(ring.phase is phase)
 
 
-@gauge("cmgr_ring_episode_start_timestamp_seconds", "When its episode began; 0: none.", "ring")
-def _began(look: Look) -> Samples:
-    return _rings(look, lambda ring: _unix(look, ring.began if ring.in_episode else None))
+gauge("cmgr_ring_episode_start_timestamp_seconds", "When its episode began; 0: none.", "ring")(
+    lambda look: _rings(look, lambda ring: _unix(look, ring.began if ring.in_episode else None))
+)
 
 
 @gauge("cmgr_ring_resets_left", "Resets that are left before chips are isolated instead.", "ring")
@@ -224,14 +216,12 @@ def _rounds(look: Look) -> Samples:
     return _spreads(ROUNDS, look.tally.rounds)
 
 
-@gauge("cmgr_fleet_engine_up", "Whether the fleet's engine answers and takes writes; without a fleet: no such series.")
-def _engine(look: Look) -> Samples:
-    return one(look.node.engine.up and not look.fleet.refusal) if look.node.engine.name else ()
-
-
-@gauge("cmgr_fleet_engine_heard_timestamp_seconds", "When the fleet's engine said anything last.")
-def _heard_engine(look: Look) -> Samples:
-    return one(_unix(look, look.fleet.heard)) if look.node.engine.name else ()
+gauge("cmgr_fleet_engine_up", "Whether the fleet's engine answers and takes writes; without a fleet: no such series.")(
+    lambda look: one(look.node.engine.up and not look.fleet.refusal) if look.node.engine.name else ()
+)
+gauge("cmgr_fleet_engine_heard_timestamp_seconds", "When the fleet's engine said anything last.")(
+    lambda look: one(_unix(look, look.fleet.heard)) if look.node.engine.name else ()
+)
 
 
 @gauge("cmgr_fleet_appliances", "Appliances of the fleet; away: not seen; unknown: the engine is away.", "state")
@@ -289,9 +279,9 @@ def _chips(look: Look) -> Samples:
         yield (str(id_), str(chip.ring), one_line(chip.model)[:_MOST_LETTERS]), 1.0
 
 
-@gauge("cmgr_chip_healthy", "Whether nothing known speaks against the chip.", "chip")
-def _healthy(look: Look) -> Samples:
-    return (((str(chip),), float(view.healthy(look.node, chip))) for chip in sorted(look.node.chips))
+gauge("cmgr_chip_healthy", "Whether nothing known speaks against the chip.", "chip")(
+    lambda look: (((str(chip),), float(view.healthy(look.node, chip))) for chip in sorted(look.node.chips))
+)
 
 
 @gauge("cmgr_chip_pre_isolated", "1 when nothing new is started on the chip, while what runs there goes on.", "chip")
@@ -318,15 +308,11 @@ def _faults(look: Look) -> Samples:
     for chip in sorted(look.node.faults):
         found: dict[tuple[str, ...], int] = {}
         for fault in active_faults(look.node, chip):
-            labels = _fault_labels(chip, fault)
+            labels: tuple[str, ...] = str(chip), one_line(fault.code)[:_MOST_LETTERS], fault.level.name
             if len(found) >= MOST_CODES and labels not in found:
                 labels = (str(chip), OTHER, fault.level.name)
             found[labels] = found.get(labels, 0) + 1
         yield from found.items()
-
-
-def _fault_labels(chip: ChipId, fault: Fault) -> tuple[str, ...]:
-    return str(chip), one_line(fault.code)[:_MOST_LETTERS], fault.level.name
 
 
 # The machine around them.
