@@ -189,10 +189,6 @@ def _scalar(kind: type) -> _Take:
     return take
 
 
-def _span(raw: Any, at: str) -> timedelta:
-    return timedelta(seconds=_scalar(float)(raw, at))
-
-
 def _time(raw: Any, at: str) -> datetime:
     try:
         found = datetime.fromisoformat(raw)
@@ -203,7 +199,7 @@ def _time(raw: Any, at: str) -> datetime:
     return found.astimezone(UTC)
 
 
-_OTHERS: Mapping[type, _Take] = {timedelta: _span, datetime: _time}
+_OTHERS: Mapping[type, _Take] = {timedelta: lambda raw, at: timedelta(seconds=_scalar(float)(raw, at)), datetime: _time}
 
 
 def _mistake(at: str, allowed: str) -> ValueError:

@@ -70,7 +70,7 @@ def chips(options: ChipsOptions) -> int:
 
 def faults(options: FaultsOptions) -> int:
     """Show the active faults, or all that are kept."""
-    since = _since(options.since)
+    since = None if options.since is None else source.now() - source.length("--since", options.since)
     past = options.all or since is not None
     told = _past_faults(options, since) if past else source.read(options, "faults")
     _emit(options, told, texts.faults(told.value, page(), history=past))
@@ -158,7 +158,3 @@ def _past_faults(options: FaultsOptions, since: datetime | None) -> source.Told[
 
     with source.opened(options) as database:
         return source.Told(stored.past_faults(database, since), source.HISTORY)
-
-
-def _since(text: str | None) -> datetime | None:
-    return None if text is None else source.now() - source.length("--since", text)

@@ -19,7 +19,7 @@ MACHINE_ID = Path("/etc/machine-id")
 def access(settings: FleetSettings) -> Access:
     """Return the way to the engine. Nothing is read or asked yet."""
     secure = any(endpoint.startswith("https:") for endpoint in settings.endpoints)
-    tls = partial(context, settings) if secure else _none
+    tls = partial(context, settings) if secure else lambda: None
     return Access(settings.endpoints, tls, settings.user, partial(password, settings.password_file))
 
 
@@ -68,10 +68,6 @@ def machine(path: Path = MACHINE_ID) -> str:
     if not re.fullmatch(r"[0-9a-f]{32}", found):
         raise FleetError(f"cannot tell this machine from others: {path} has no id", hint="systemd-machine-id-setup")
     return machine_of(found)
-
-
-def _none() -> None:
-    return None
 
 
 def _refuse_weak(path: str) -> None:

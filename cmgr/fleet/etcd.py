@@ -250,9 +250,8 @@ class EtcdFleet:
             if not page.more or not page.keys:
                 return tuple(found), revision
             first = page.keys[-1].name + "\0"
-        raise FleetError(
-            f"cannot use {self._keys.prefix}: more than {MOST_KEYS} keys are there", hint="another fleet.prefix"
-        )
+        hint = "another fleet.prefix"
+        raise FleetError(f"cannot use {self._keys.prefix}: more than {MOST_KEYS} keys are there", hint=hint)
 
     def _began(self, born: str, keys: tuple[wire.Key, ...]) -> None:
         self._roll.begin(keys, self._keys)

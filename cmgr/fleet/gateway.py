@@ -243,9 +243,11 @@ class Gateway:
                 try:
                     return call(endpoint, max(left / (len(order) - number), min(left, _LEAST_SHARE)))
                 except (Unsure, FleetError) as error:
-                    if _is_final(error) and not perhaps:
+                    is_open = error.is_open if isinstance(error, wire.Refused) else isinstance(error, Unsure)
+                    # No other node would say anything else.
+                    if isinstance(error, wire.Refused) and not is_open and not perhaps:
                         raise
-                    perhaps = perhaps or _is_open(error)
+                    perhaps = perhaps or is_open
                     # The last try may have had too little time to find out what the others did.
                     last = last if last.message != no_time and error.message.endswith(_SLOW) else error
                 self.suspect(endpoint)
@@ -330,15 +332,6 @@ class Gateway:
                     return line
                 line.close()
         return Line(endpoint, self._access.tls())
-
-
-def _is_final(error: Exception) -> bool:
-    """Return whether no other node would say anything else."""
-    return isinstance(error, wire.Refused) and not error.is_open
-
-
-def _is_open(error: Exception) -> bool:
-    return isinstance(error, Unsure) or (isinstance(error, wire.Refused) and error.is_open)
 
 
 def _headers(token: str) -> dict[str, str]:

@@ -20,9 +20,8 @@ Value = TypeVar("Value")
 def open_reader(path: Path) -> "Reader":
     """Open the database to read; creates and changes nothing. Raises `StoreError`, `StoreTooNew`."""
     if not path.exists():
-        raise StoreError(
-            f"cannot read {path}: there is no such file", hint="is the service running? cmgr run creates it"
-        )
+        hint = "is the service running? cmgr run creates it"
+        raise StoreError(f"cannot read {path}: there is no such file", hint=hint)
     with _translated(path):
         connection = files.connect_readonly(path)
         try:

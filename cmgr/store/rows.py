@@ -150,11 +150,7 @@ def _collection(hint: Any) -> Form:
     origin, inner = get_origin(hint), get_args(hint)
     if origin is frozenset or (origin is tuple and inner[1:] == (...,)):
         one, ordered = form_of(inner[0]), sorted if origin is frozenset else list
-        return Form(
-            "",
-            lambda values: ordered(map(one.put, values)),
-            lambda cells: origin(map(one.take, cells)),
-        )
+        return Form("", lambda values: ordered(map(one.put, values)), lambda cells: origin(map(one.take, cells)))
     if origin is Mapping:
         key, one = map(form_of, inner)
         return Form(

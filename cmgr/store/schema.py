@@ -85,10 +85,6 @@ UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3, 4: _to_
 """How a file gets to each level from the one below it."""
 
 
-def _derived(stored: rows.Stored[Any], *indexes: Index) -> Table:
-    return Table(stored.name, _metadata, *(_column(stored, column) for column in stored.columns), *indexes)
-
-
 def _column(stored: rows.Stored[Any], column: rows.Column) -> Column[Any]:
     kind, default = _KINDS[column.kind], stored.defaults.get(column.name)
     return Column(
@@ -118,7 +114,8 @@ Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int
 _INDEXES = {rows.FAULTS.name: (Index("faults_by_cleared", "cleared"),)}
 
 for _stored in history.WHOLE:
-    _derived(_stored, *_INDEXES.get(_stored.name, ()))
+    _columns = [_column(_stored, each) for each in _stored.columns]
+    Table(_stored.name, _metadata, *_columns, *_INDEXES.get(_stored.name, ()))
 
 Table(
     "notes",

@@ -63,9 +63,8 @@ def joined(name: str, document: Document, told: Mapping[str, Part]) -> list[Serv
     if twice := _twice([server.name for server in servers]):
         raise CmgrError(f"two machines of it are called {twice}", hint="export.node names a machine")
     if twice := _twice([device.address for server in servers for device in server.devices]):
-        raise CmgrError(
-            f"two chips of it have the address {twice}", hint="hccn_tool -i 0 -ip -g shows it, -ip -s sets it"
-        )
+        hint = "hccn_tool -i 0 -ip -g shows it, -ip -s sets it"
+        raise CmgrError(f"two chips of it have the address {twice}", hint=hint)
     return servers
 
 

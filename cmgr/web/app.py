@@ -164,7 +164,7 @@ class Page:
 
     async def _said(self, secret: str, target: str, args: Mapping[str, object] | None = None) -> Told:
         """Return what the service says to this in the name of a session."""
-        body = _sent(secret, args)
+        body = json.dumps({**(args or {}), "session": secret}).encode()
         if secret in self._known:
             return await self._door.post(target, body)
         async with self._gate.turn():
@@ -174,10 +174,6 @@ class Page:
 def _secret(request: Request) -> str:
     scheme, _, secret = str(request.headers.get("authorization", "")).partition(" ")
     return secret.strip() if scheme.lower() == "bearer" and secret.strip() else "none"
-
-
-def _sent(secret: str, args: Mapping[str, object] | None = None) -> bytes:
-    return json.dumps({**(args or {}), "session": secret}).encode()
 
 
 async def _body(request: Request) -> bytes:

@@ -44,9 +44,8 @@ class Door:
                 async with asyncio.timeout(SECONDS):
                     status, _ = _head(await reader.readuntil(b"\r\n\r\n"))
                 if status != 200:
-                    raise ServiceDown(
-                        "cannot follow the service's events: too many others do", hint="it is tried again"
-                    )
+                    hint = "it is tried again"
+                    raise ServiceDown("cannot follow the service's events: too many others do", hint=hint)
                 yield b""
                 while line := await reader.readline():
                     yield line.rstrip(b"\n")

@@ -40,10 +40,7 @@ class Memory:
 
 def _errors(controller: Path, boot: str) -> Iterator[Symptom]:
     modules = [path for kind in ("dimm", "rank", "csrow") for path in below(controller, f"{kind}[0-9]*")]
-    for code, short, kind in (
-        ("memory-uncorrected", "ue", "uncorrected"),
-        ("memory-corrected", "ce", "corrected"),
-    ):
+    for code, short, kind in (("memory-uncorrected", "ue", "uncorrected"), ("memory-corrected", "ce", "corrected")):
         left = number(controller / f"{short}_count") or 0
         for module in modules:
             file = module / f"{'dimm_' if not module.name.startswith('csrow') else ''}{short}_count"

@@ -106,9 +106,8 @@ class CdiFiles:
             mended = [*self._written(texts), *self._removed(texts), *self._set_aside(texts)]
         except OSError as error:
             where = error.filename or self._directory
-            raise CmgrError(
-                f"cannot write {where}: {error.strerror or error}", hint=f"look at {self._directory}, or set cdi.dir"
-            ) from error
+            hint = f"look at {self._directory}, or set cdi.dir"
+            raise CmgrError(f"cannot write {where}: {error.strerror or error}", hint=hint) from error
         self._wrote = texts
         return tuple(mended)
 

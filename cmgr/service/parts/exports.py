@@ -48,9 +48,8 @@ class Exports(Part):
             why = "the chips of this machine are of no make that has it"
             if found:
                 why = "nobody looks at that part of this machine"
-            raise NotThere(
-                f"cannot export {name}: {why}", hint=f"there are {', '.join(sorted(found))}" if found else "cmgr chips"
-            )
+            hint = f"there are {', '.join(sorted(found))}" if found else "cmgr chips"
+            raise NotThere(f"cannot export {name}: {why}", hint=hint)
         raise NotThere(f"cannot export {name[:40]!r}: there is no such document", hint=f"there are {known}")
 
     def events(self, notes: Sequence[Line]) -> bytes:
@@ -59,9 +58,8 @@ class Exports(Part):
         for export in exports():
             if export.documents(node, self.host, at):
                 return export.events(notes, self.host)
-        raise NotThere(
-            f"cannot export {EVENTS}: the chips of this machine are of no make that has it", hint="cmgr chips"
-        )
+        hint = "cmgr chips"
+        raise NotThere(f"cannot export {EVENTS}: the chips of this machine are of no make that has it", hint=hint)
 
     def start(self) -> None:
         """Begin to keep the files, if a directory is set. Raises nothing."""

@@ -19,22 +19,6 @@ from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 Reports = Sequence[ChipReport]
 
 
-def _nothing(_action: StopContainer | StartContainer | ResetRing) -> None:
-    return None
-
-
-def _as_ordered(action: ResetRing) -> frozenset[str]:
-    return frozenset(action.codes)
-
-
-def _as_they_are(_action: ReadRing, reports: Reports) -> tuple[ChipReport, ...]:
-    return tuple(reports)
-
-
-def _write_nothing(_action: WriteCdi) -> tuple[str, ...]:
-    return ()
-
-
 def _no_engine(_action: WriteGroup | ReadGroup) -> GroupWritten | GroupRead:
     raise FleetError("cannot ask the fleet's engine: none is set", hint="fleet.engine")
 
@@ -51,10 +35,10 @@ class Around:
     `after_reset` is asked about read-outs whose order says so, and returns them with what it has to add.
     """
 
-    before_stop: Callable[[StopContainer], None] = _nothing
-    before_reset: Callable[[ResetRing], None] = _nothing
-    after_reset: Callable[[ReadRing, Reports], tuple[ChipReport, ...]] = _as_they_are
-    before_start: Callable[[StartContainer], None] = _nothing
-    codes: Callable[[ResetRing], frozenset[str]] = _as_ordered
-    write_cdi: Callable[[WriteCdi], tuple[str, ...]] = _write_nothing
+    before_stop: Callable[[StopContainer], None] = lambda _: None
+    before_reset: Callable[[ResetRing], None] = lambda _: None
+    after_reset: Callable[[ReadRing, Reports], tuple[ChipReport, ...]] = lambda _, reports: tuple(reports)
+    before_start: Callable[[StartContainer], None] = lambda _: None
+    codes: Callable[[ResetRing], frozenset[str]] = lambda action: frozenset(action.codes)
+    write_cdi: Callable[[WriteCdi], tuple[str, ...]] = lambda _: ()
     agree: Callable[[WriteGroup | ReadGroup], GroupWritten | GroupRead] = _no_engine
