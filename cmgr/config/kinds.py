@@ -45,11 +45,16 @@ class Kind(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    allowed: str = "true or false"
+    words: tuple[str, ...] = ()
+    """Words that it may be besides."""
     brief: str = ""
 
-    def take(self, raw: object) -> bool:
-        if isinstance(raw, bool):
+    @property
+    def allowed(self) -> str:
+        return either(["true", "false", *map(quoted, self.words)])
+
+    def take(self, raw: object) -> object:
+        if isinstance(raw, bool) or raw in self.words:
             return raw
         raise ValueError(self.allowed)
 
@@ -58,7 +63,7 @@ class Flag:
         return True if word in ("true", "yes", "on", "1") else False if word in ("false", "no", "off", "0") else text
 
     def show(self, value: object) -> str:
-        return "true" if value else "false"
+        return quoted(value) if isinstance(value, str) else "true" if value else "false"
 
 
 @dataclass(frozen=True, slots=True)

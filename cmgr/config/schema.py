@@ -116,6 +116,8 @@ def _kind(declared: Any, meta: Meta, default: object) -> Kind:
         return Rows(of) if dataclasses.is_dataclass(of) and isinstance(of, type) else Many(_kind(of, meta, None))
     if isinstance(declared, UnionType):
         declared = get_args(declared)[0]
+        if declared is bool:
+            return Flag(meta.choices)
         return Choice(declared, optional=True) if issubclass(declared, StrEnum) else _time(meta, optional=True)
     if declared is bool:
         return Flag()

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from cmgr.model.bars import Bar, Users, bar_of
 from cmgr.model.homes import replaced
 from cmgr.model.index import held_on, users_on, with_id
 from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
-from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.lookup import grouped, kept
@@ -154,7 +154,7 @@ class Scope(NamedTuple):
 def widest_scope(node: Node, ring: Ring, at: datetime) -> Scope:
     """Return who is to be down if nobody refuses to go."""
     due = [f for f in handled_faults(node, ring) if (time := stop_due(node, f)) is not None and time <= at]
-    return scope_for(node, ring, due if shut(node, ring, due) is None else [])
+    return scope_for(node, ring, due if shut(node, ring, due, at) is None else [])
 
 
 def scope_for(node: Node, ring: Ring, faults: Iterable[Fault]) -> Scope:
@@ -214,19 +214,22 @@ def _stays(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
     return container.unclear or not in_scope(node, ring, container, scope._replace(mates=True))
 
 
-def shut(node: Node, ring: Ring, faults: Sequence[Fault]) -> Opening | None:
-    """Return what nothing is stopped and reset for these faults before; None where they need not wait for a window.
+def shut(node: Node, ring: Ring, faults: Sequence[Fault], at: datetime) -> Bar | None:
+    """Return what spares those who run on the ring: a window that is closed, or that they use it; None for nothing.
 
-    A window spares those that run: nothing waits for one while a container of the ring is down for its faults, be it
-    that it died of them, or that it was stopped when a window was open. Of several faults the first to be free counts.
+    It spares none once a container of the ring is down for its faults, be it that it died of them, or that it was
+    stopped when a window was open. Of several faults the first to be free counts.
     """
-    names = [node.policy.window_of(f.level) for f in faults]
-    if not names or not all(names):
+    bars = [bar for fault in faults if (bar := bar_of(node, ring, fault, at, _in_use)) is not None]
+    if not bars or len(bars) < len(faults) or _has_down(node, ring, faults):
         return None
-    openings = [node.calendar.get(name) or Opening(name, open=False) for name in names]
-    if any(opening.open for opening in openings) or _has_down(node, ring, faults):
-        return None
-    return min(openings, key=lambda opening: (opening.until is None, opening.until))
+    return min(bars, key=lambda bar: (bar.until is None, bar.until))
+
+
+def _in_use(node: Node, ring: Ring) -> Users:
+    found = [c.name for c in (*on_ring(node, ring), *unclear_users(node, ring.chips)) if c.running]
+    processes = (process for chip in ring.chips for process, _ in users_listed(node, chip))
+    return Users(found, [f"process {process.pid} ({process.name or '?'})" for process in processes])
 
 
 def _has_down(node: Node, ring: Ring, faults: Sequence[Fault]) -> bool:

@@ -16,7 +16,6 @@ from cmgr.model.scope import (
     is_spared,
     observing,
     on_ring,
-    shut,
     unclear_users,
     users_listed,
     waiting_order,
@@ -256,7 +255,7 @@ def _of_episode(node: Node, ring: Ring) -> Hint:
     if idle := idle_hint(node):
         return idle if ring.in_episode else NO_HINT
     faults = handled_faults(node, ring)
-    if faults and not ring.in_episode and shut(node, ring, faults) is not None:
+    if faults and ring.phase is Phase.HEALTHY and ring.reason and ring.id not in node.restraint.kept:
         reset = order("reset", chip=faults[0].chip, stop=True)
         return hint("to stop the containers of the ring and have it reset before that: ", reset)
     if ring.phase is not Phase.WAITING:

@@ -102,14 +102,17 @@ def what(level: Level, policy: Policy) -> list[str]:
         return _isolation(policy)
     if not rule.stop and not rule.reset:
         return ["it is recorded and shown; nothing is stopped and nothing is reset"]
-    lines = [_stop(rule, policy.strategy)]
+    name = policy.window_of(level)
+    window = f"{joined(window.text for window in policy.windows()[name])} ({name})" if name else ""
+    lines = [_idle(rule, level, window)] if rule.spares else []
+    if not rule.spares or window or rule.idle_at_most is not None:
+        lines.append(_stop(rule, policy.strategy))
     if level in PROGRAMS and rule.stop and policy.strategy is not Strategy.NEVER:
         lines.append("stops nobody but the container of the program that it came of, where the driver names that")
     if rule.reset:
         lines += _reset(rule, policy)
-    if name := policy.window_of(level):
-        when = joined(window.text for window in policy.windows()[name])
-        lines.append(f"while all of its containers still run it waits for its window: {when} ({name})")
+    if window and not rule.spares:
+        lines.append(f"while all of its containers still run it waits for its window: {window}")
     if rule.stop and policy.strategy is not Strategy.NEVER:
         lines.append("starts the containers again once the ring is healthy")
     return lines
@@ -122,6 +125,13 @@ def _stop(rule: LevelPolicy, strategy: Strategy) -> str:
         return "stops no container (strategy never), unless its label cmgr.strategy says otherwise"
     when = f"after the fault has lasted {span(rule.stop_after)}" if rule.stop_after else "at once"
     return f"stops {SCOPES[strategy]} {when} (strategy {strategy})"
+
+
+def _idle(rule: LevelPolicy, level: Level, window: str) -> str:
+    ends = ["until nobody uses the ring", *([f"until its window: {window}"] if window else [])]
+    if rule.idle_at_most is not None:
+        ends.append(f"for {span(rule.idle_at_most)} at most (levels.{level.name}.idle_at_most)")
+    return f"while all of its containers still run they run on, {' or '.join(ends)}"
 
 
 def _reset(rule: LevelPolicy, policy: Policy) -> list[str]:

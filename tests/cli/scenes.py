@@ -6,7 +6,7 @@ from datetime import UTC, timedelta
 from cmgr.cli.text.render import Face
 from cmgr.cli.text.texts import Page
 from cmgr.config.week import window
-from cmgr.model.recovery.waiting import window_words
+from cmgr.model.scope import handled_faults, shut
 from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId
 from cmgr.model.values.faults import Isolation, Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
@@ -68,10 +68,12 @@ def waiting_for_a_window() -> Node:
     )
     windowed = replace(DEFAULT_LEVELS[Level.RestartNPU], window=(window("Sat 02:00-04:00"),))
     policy = Policy(Strategy.RING, levels={**DEFAULT_LEVELS, Level.RestartNPU: windowed})
-    node = faulty(machine(), 0)
-    ring = replace(node.rings[RingId(0)], reason=window_words(node.rings[RingId(0)], openings[0]), deadline=saturday)
-    calendar = {opening.name: opening for opening in openings}
-    return replace(node, policy=policy, calendar=calendar, rings={**node.rings, ring.id: ring})
+    node = replace(faulty(machine(), 0), policy=policy, calendar={opening.name: opening for opening in openings})
+    ring = node.rings[RingId(0)]
+    bar = shut(node, ring, handled_faults(node, ring), NOW)
+    assert bar is not None
+    ring = replace(ring, reason=bar.why, deadline=bar.until)
+    return replace(node, rings={**node.rings, ring.id: ring})
 
 
 def slow() -> Node:

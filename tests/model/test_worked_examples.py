@@ -11,7 +11,7 @@ from cmgr.model.values.handling.rules import DurationRule, FrequencyRule
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.rings import Phase
-from tests.model.builders import CATALOG, FREE, MINOR, RESET, RING, T0, Cmgr, container, seconds
+from tests.model.builders import CATALOG, MINOR, RESET, RING, T0, Cmgr, container, seconds
 from tests.model.faults.escalated import comes_and_goes, isolated, released, ruled, rules
 
 
@@ -21,10 +21,10 @@ def until(cmgr: Cmgr, time: float) -> None:
 
 
 def test_idle_a_tool_of_an_operator_puts_the_reset_off() -> None:
-    idle = replace(DEFAULT_LEVELS[Level.FreeRestartNPU], idle=seconds(60))
-    policy = replace(RING, levels={**DEFAULT_LEVELS, Level.FreeRestartNPU: idle})
+    idle = replace(DEFAULT_LEVELS[Level.RestartNPU], idle=seconds(60))
+    policy = replace(RING, levels={**DEFAULT_LEVELS, Level.RestartNPU: idle})
     cmgr = Cmgr(container("a", 0), policy=policy)
-    cmgr.fault(0, FREE)
+    cmgr.fault(0, RESET)
     for at, there in ((30, True), (40, False)):
         until(cmgr, at)
         cmgr.processes = {1: "npu-smi"} if there else {}

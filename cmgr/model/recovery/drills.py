@@ -144,6 +144,8 @@ def _incurable(node: Node, drill: Drill) -> Iterator[str]:
     policy, windows = node.policy.levels[level], node.policy.window_of(level)
     if policy.observe or not (level.handled and policy.stop and policy.reset):
         yield f"no stop and reset follow from {code} ({level.name}), so that the fault would stay"
+    elif policy.spares:
+        yield f"{code} ({level.name}) waits until nobody uses the chips (levels.{level.name}.reset)"
     elif windows and not (windows in node.calendar and node.calendar[windows].open):
         yield f"{code} ({level.name}) waits for its window ({windows})"
 

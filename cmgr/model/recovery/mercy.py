@@ -64,6 +64,8 @@ def have_mercy(turn: Turn, ring: Ring) -> None:
     due, mercy = mercy_at(turn.node, ring), turn.node.policy.limits.mercy
     if due is None or turn.at < due or scope.observing(turn.node) or scope.is_cleared_by_order(turn.node, ring):
         return
+    if ring.look is not None and lasting_obstacle(turn, ring) is None:
+        return  # Nothing is in the way: it is about to be reset.
     # Of an earlier read-out those may be that have ended since.
     is_fresh = ring.read is not None and ring.read >= due - mercy
     processes = _processes(turn.node, ring) if is_fresh else frozenset()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
+from cmgr.model.bars import Bar
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.holds.making import hold_in_scope
 from cmgr.model.holds.obstacles import is_starting, start_blocker
@@ -25,7 +26,7 @@ from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready
 from cmgr.model.recovery.restraint import keep_back_or_count
 from cmgr.model.recovery.reviving import bring_up, give_up_refused, give_up_silent
 from cmgr.model.recovery.shares import bring_back
-from cmgr.model.recovery.waiting import window_words
+from cmgr.model.recovery.waiting import look_who_is_there
 from cmgr.model.scope import (
     handled_faults,
     held_keys,
@@ -41,7 +42,6 @@ from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import listed
 from cmgr.model.values.faults import Fault, Isolation
-from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, backed_off
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
@@ -99,12 +99,12 @@ def _is_of_programs(node: Node, ring: Ring) -> bool:
 
 def _healthy(turn: Turn, ring: Ring) -> None:
     faults = handled_faults(turn.node, ring)
-    opening = shut(turn.node, ring, faults)
-    handled = faults and opening is None
+    bar = shut(turn.node, ring, faults, turn.at)
+    handled = faults and bar is None
     cause = cause_of(faults) if handled else ordered_cause(turn, ring) or _isolated_cause(turn, ring)
     kept_since = turn.node.restraint.kept.get(ring.id)
     if not cause and kept_since is None:
-        _wait_for_window(turn, ring, opening)
+        _spare(turn, ring, bar)
         bring_back(turn, turn.ring(ring.id))
     if not cause or (ring.id not in turn.node.reset_orders and keep_back_or_count(turn, ring)):
         return
@@ -125,19 +125,21 @@ def _healthy(turn: Turn, ring: Ring) -> None:
     ]
     turn.commands.append(Note(turn.at, NoteKind.OPENED, cause, ring.id, number))
     ring = turn.enter(ring, Phase.LISTING, cause)
-    waited = turn.node.policy.window_of(faults[0].level) if faults else ""
+    waited = faults and (turn.node.policy.window_of(faults[0].level) or turn.node.policy.levels[faults[0].level].spares)
     since = min(f.risen for f in faults) if waited else kept_since
     if since is not None:
         hold_in_scope(turn, ring, since=since)
 
 
-def _wait_for_window(turn: Turn, ring: Ring, opening: Opening | None) -> None:
-    """Leave on a ring that begins nothing until when it waits, or nothing."""
-    reason, until = (window_words(ring, opening), opening.until) if opening is not None else ("", None)
+def _spare(turn: Turn, ring: Ring, bar: Bar | None) -> None:
+    """Leave on a ring that begins nothing what it waits for and until when, or nothing."""
+    reason, until, since = bar or Bar("")
     if ring.reason != reason or ring.deadline != until:
         if reason and not ring.reason:
             turn.note(NoteKind.RESULT, reason, ring)
-        turn.put_ring(replace(ring, reason=reason, deadline=until))
+        ring = turn.put_ring(replace(ring, reason=reason, deadline=until))
+    if since is not None:
+        look_who_is_there(turn, ring, since)
 
 
 def _isolated_cause(turn: Turn, ring: Ring) -> str:

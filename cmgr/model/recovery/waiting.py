@@ -32,7 +32,6 @@ from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, tells_of_users
 from cmgr.model.values.chips import ChipReport, listed
 from cmgr.model.values.faults import Fault, Level
-from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import NO_TIME, Strategy, look_again_after
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.commands import NoteKind
@@ -57,7 +56,7 @@ Check = Callable[[Turn, Ring, Sequence[Fault]], Obstacle | None]
 def require_due(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
     """Return whether a reset is due, by the faults' own measure where it is for faults; else the ring says why not."""
     checks: tuple[Check, ...] = (_observed, _stops, _booting)
-    return _passes(turn, ring, faults, (*checks, _too_early, _out_of_window, _backing_off) if faults else checks)
+    return _passes(turn, ring, faults, (*checks, _too_early, _spares, _backing_off) if faults else checks)
 
 
 def require_free(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
@@ -139,15 +138,9 @@ def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | No
     return Obstacle(f"{what} is reset when it has lasted {span(policy.reset_after)}", due)
 
 
-def _out_of_window(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
-    opening = shut(turn.node, ring, faults)
-    return None if opening is None else Obstacle(window_words(ring, opening), opening.until)
-
-
-def window_words(ring: Ring, opening: Opening) -> str:
-    """Say that the ring waits for a window, and when that opens."""
-    when = f"which opens {opening.words}" if opening.wall is not None else "which never opens"
-    return f"the reset of {listed(ring.chips)} waits for its window ({opening.name}), {when}"
+def _spares(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
+    bar = shut(turn.node, ring, faults, turn.at)
+    return None if bar is None else Obstacle(bar.why, bar.until)
 
 
 def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
@@ -196,19 +189,19 @@ def _is_in_the_way(turn: Turn, ring: Ring, container: Container, scope: Scope) -
 
 def _mates_run(turn: Turn, ring: Ring, mates: Sequence[Container], scope: Scope) -> Obstacle:
     """Healthy ring mates run until the way is free: look whether it is."""
-    look_who_is_there(turn, ring)
+    look_who_is_there(turn, ring, ring.since)
     names = ", ".join(c.name for c in mates)
     why = ring.spared.why if ring.spared is not None else refuser(turn.node, ring, scope)
     verb = "runs" if len(mates) == 1 else "run"
     return Obstacle(f"the reset of {listed(ring.chips)} waits, and {names} {verb} until nothing is in the way: {why}")
 
 
-def look_who_is_there(turn: Turn, ring: Ring) -> None:
-    """Have the ring read, ever more seldom, while it waits for others to go that only a read-out tells of."""
+def look_who_is_there(turn: Turn, ring: Ring, since: datetime | None) -> None:
+    """Have the ring read, ever more seldom, while it waits, since then, for others of whom only a read-out tells."""
     if ring.asked is not None:
         return
     if ring.ask_at is None:
-        due = (ring.read or turn.at) + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
+        due = (ring.read or turn.at) + look_again_after(turn.at - (since or turn.at), LOOK_AGAIN, 4)
         ring = turn.put_ring(replace(ring, ask_at=max(turn.at, due)))
     if ring.ask_at is not None and turn.at >= ring.ask_at:
         turn.ask_read(ring, f"is anybody on {listed(ring.chips)} who keeps it from its reset?", not_older=turn.at)
@@ -334,7 +327,7 @@ def lasting_obstacle(turn: Turn, ring: Ring) -> Obstacle | None:
     if ring.refused_until is not None and turn.at < ring.refused_until:
         return Obstacle(ring.reason, ring.refused_until)
     faults = handled_faults(turn.node, ring)
-    for_faults: tuple[Check, ...] = (_too_early, _out_of_window, _backing_off) if faults else ()
+    for_faults: tuple[Check, ...] = (_too_early, _spares, _backing_off) if faults else ()
     checks: tuple[Check, ...] = (_observed, _stops, _boots, *for_faults, _shares, _runtimes, _other_rings)
     return next((found for check in checks if (found := check(turn, ring, faults)) is not None), None)
 

@@ -295,3 +295,13 @@ def test_after_a_restart_of_cmgr_mates_that_were_given_back_are_not_stopped_befo
     cmgr.processes.clear()
     cmgr.wait(60)
     assert (cmgr.phase(), runs(cmgr), names(cmgr.log)) == (Phase.HEALTHY, [True, True], ["llm", "mate", "mate"])
+
+
+def test_while_the_last_look_is_under_way_and_the_books_know_of_nobody_it_is_about_to_be_reset() -> None:
+    cmgr = Cmgr(LLM, MATE)
+    cmgr.fault(0)
+    cmgr.run_until(Phase.WAITING)
+    cmgr.wait(MERCY + 60, run=False)
+    assert (cmgr.notes(NoteKind.WARNING), cmgr.sent(StartContainer), runs(cmgr)) == ([], [], [False, False])
+    cmgr.wait(60)
+    assert (len(cmgr.sent(ResetRing)), names(cmgr.log), runs(cmgr)) == (1, ["llm", "mate"], [True, True])

@@ -176,9 +176,10 @@ def test_no_fault_is_pretended_that_would_stay(code: str) -> None:
 
 
 def test_nor_one_that_would_wait_for_a_window() -> None:
-    free = replace(DEFAULT_LEVELS[Level.FreeRestartNPU], window=(window("Sat"),))
+    free = replace(DEFAULT_LEVELS[Level.FreeRestartNPU], reset=True, window=(window("Sat"),))
     cmgr = drilled(FAULT._replace(code=FREE), levels={**DEFAULT_LEVELS, Level.FreeRestartNPU: free})
     assert "waits for its window" in left_out(cmgr)
+    assert "waits until nobody uses the chips" in left_out(drilled(FAULT._replace(code=FREE)))
 
 
 def test_a_driver_that_pretends_nothing_is_told_of() -> None:

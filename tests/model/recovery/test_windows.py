@@ -22,7 +22,7 @@ DAY = 86400.0
 
 
 def windowed(strategy: Strategy = Strategy.RING, **changes: object) -> Policy:
-    free = replace(DEFAULT_LEVELS[Level.FreeRestartNPU], window=SATURDAY, **changes)  # type: ignore[arg-type]
+    free = replace(DEFAULT_LEVELS[Level.FreeRestartNPU], reset=True, window=SATURDAY, **changes)  # type: ignore[arg-type]
     return Policy(strategy=strategy, levels={**DEFAULT_LEVELS, Level.FreeRestartNPU: free})
 
 
@@ -179,7 +179,10 @@ def test_a_person_need_not_wait() -> None:
 
 
 def test_without_a_window_of_its_own_a_level_that_stops_nobody_goes_by_that_of_all_resets() -> None:
-    levels = {**DEFAULT_LEVELS, Level.FreeRestartNPU: replace(DEFAULT_LEVELS[Level.FreeRestartNPU], stop=False)}
+    levels = {
+        **DEFAULT_LEVELS,
+        Level.FreeRestartNPU: replace(DEFAULT_LEVELS[Level.FreeRestartNPU], stop=False, reset=True),
+    }
     policy = Policy(strategy=Strategy.RING, levels=levels, reset=ResetPolicy(window_hours=SATURDAY))
     cmgr = Cmgr(policy=policy)
     told(cmgr, RESET_WINDOWS, 3 * DAY, is_open=False)

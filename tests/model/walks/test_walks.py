@@ -65,7 +65,7 @@ DRILLS = (
 WINDOWED = {
     **DEFAULT_LEVELS,
     Level.RestartRequest: replace(DEFAULT_LEVELS[Level.RestartRequest], stop=False),
-    Level.FreeRestartNPU: replace(DEFAULT_LEVELS[Level.FreeRestartNPU], window=ANY),
+    Level.FreeRestartNPU: replace(DEFAULT_LEVELS[Level.FreeRestartNPU], window=ANY, idle_at_most=timedelta(minutes=2)),
     Level.RestartNPU: replace(DEFAULT_LEVELS[Level.RestartNPU], window=ANY),
 }
 """When a window is open is the walk's to say, not the week's."""

@@ -13,7 +13,7 @@ from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.extras.alarm_forms import alerts, event
 from cmgr.service.extras.alarms import Alarm, Alarms
 from tests.model.builders import RESET, RING, SEPARATE, SINGLE, Cmgr, container, key
-from tests.model.recovery.test_pre_isolation import LINK, SHIPPED
+from tests.model.faults.test_pre_isolation import LINK, SHIPPED
 
 LONG = timedelta(seconds=30)
 

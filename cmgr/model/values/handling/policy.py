@@ -16,6 +16,9 @@ from cmgr.model.values.handling.calendar import RESET_WINDOWS, Drill, Window
 
 NO_TIME = timedelta()
 
+IDLE = "idle"
+"""The reset of what is not urgent: it comes when nobody uses the ring."""
+
 OF_IMAGE = "image:"
 """So begins a pattern of images."""
 
@@ -50,13 +53,28 @@ class LevelPolicy:
     stop_after: Annotated[
         timedelta, Meta("How long the fault must have lasted before they are stopped.", within=("0s", "24h"))
     ] = NO_TIME
-    reset: Annotated[bool, Meta("Whether the ring is reset once nobody uses it.")] = True
+    reset: Annotated[
+        bool | str,
+        Meta(
+            'Whether the ring is reset once nobody uses it; "idle": its containers run on until nobody uses it, or its '
+            "window opens, or somebody types cmgr reset.",
+            choices=("idle",),
+        ),
+    ] = True
     reset_after: Annotated[
         timedelta, Meta("How long the fault must have lasted before the ring is reset.", within=("0s", "24h"))
     ] = NO_TIME
     idle: Annotated[
         timedelta, Meta("How long nobody must have used the ring before it is reset.", within=("0s", "24h"))
     ] = NO_TIME
+    idle_at_most: Annotated[
+        timedelta | None,
+        Meta(
+            'How long a reset with reset = "idle" waits for that before the containers in scope are stopped for it; '
+            "empty: for ever.",
+            within=("0s", "30d"),
+        ),
+    ] = None
     observe: Annotated[bool, Meta("Record faults of this level, and do nothing about them.")] = False
     window: Annotated[
         tuple[Window, ...],
@@ -65,6 +83,11 @@ class LevelPolicy:
             "at any time."
         ),
     ] = ()
+
+    @property
+    def spares(self) -> bool:
+        """Return whether those who run are let run on until nobody uses the ring."""
+        return self.reset == IDLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +114,9 @@ class Levels:
     RestartBusiness: Annotated[LevelPolicy, Meta("Faults that end the service on the chip.")] = LevelPolicy(
         reset_after=timedelta(seconds=60)
     )
-    FreeRestartNPU: Annotated[LevelPolicy, Meta("Faults that need a reset when the chip is free.")] = LevelPolicy()
+    FreeRestartNPU: Annotated[LevelPolicy, Meta("Faults that need a reset when the chip is free.")] = LevelPolicy(
+        reset=IDLE
+    )
     RestartNPU: Annotated[LevelPolicy, Meta("Faults that need a reset.")] = LevelPolicy()
     SeparateNPU: Annotated[SeparatePolicy, Meta("Faults that isolate the chip.")] = SeparatePolicy()
 

@@ -10,7 +10,7 @@ from cmgr.model.values.handling.policy import DEFAULT_LEVELS, Levels, Policy, St
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, ResetRing
 from cmgr.model.values.rings import Phase
-from tests.model.builders import FREE, MINOR, REQUEST, RESET, SEPARATE, Cmgr, container, seconds
+from tests.model.builders import MINOR, REQUEST, RESET, SEPARATE, Cmgr, container, seconds
 from tests.model.faults.escalated import LINK_DOWN, isolated, ruled, rules
 
 
@@ -69,8 +69,8 @@ def test_nor_by_a_rule() -> None:
 
 
 def test_a_ring_that_has_to_be_idle_is_reset_when_nobody_was_on_it_for_so_long() -> None:
-    cmgr = Cmgr(container("a", 0), policy=policy(Level.FreeRestartNPU, idle=seconds(60)))
-    cmgr.fault(0, FREE)
+    cmgr = Cmgr(container("a", 0), policy=policy(Level.RestartNPU, idle=seconds(60)))
+    cmgr.fault(0, RESET)
     cmgr.wait(59)
     assert (cmgr.phase(), cmgr.sent(ResetRing)) == (Phase.WAITING, [])
     assert cmgr.ring().reason == "nobody is on chips 0-3; a reset comes when that has lasted 60 s"
@@ -80,8 +80,8 @@ def test_a_ring_that_has_to_be_idle_is_reset_when_nobody_was_on_it_for_so_long()
 
 
 def test_whoever_comes_meanwhile_makes_the_wait_begin_anew() -> None:
-    cmgr = Cmgr(container("a", 0), policy=policy(Level.FreeRestartNPU, idle=seconds(60)))
-    cmgr.fault(0, FREE)
+    cmgr = Cmgr(container("a", 0), policy=policy(Level.RestartNPU, idle=seconds(60)))
+    cmgr.fault(0, RESET)
     cmgr.wait(40)
     cmgr.processes[1] = "train"
     cmgr.tell(facts.Resync())
@@ -94,8 +94,8 @@ def test_whoever_comes_meanwhile_makes_the_wait_begin_anew() -> None:
 
 
 def test_so_does_a_container_and_a_restart_of_cmgr() -> None:
-    cmgr = Cmgr(policy=policy(Level.FreeRestartNPU, idle=seconds(60)))
-    cmgr.fault(0, FREE)
+    cmgr = Cmgr(policy=policy(Level.RestartNPU, idle=seconds(60)))
+    cmgr.fault(0, RESET)
     cmgr.wait(40)
     cmgr.sees(container("mine", 2, enabled=False))
     cmgr.run()
@@ -111,10 +111,10 @@ def test_so_does_a_container_and_a_restart_of_cmgr() -> None:
 
 @pytest.mark.parametrize("after", [0.0, 30.0])
 def test_a_fault_that_clears_while_the_ring_has_to_be_idle_needs_no_reset(after: float) -> None:
-    cmgr = Cmgr(container("a", 0), policy=policy(Level.FreeRestartNPU, idle=seconds(60)))
-    cmgr.fault(0, FREE)
+    cmgr = Cmgr(container("a", 0), policy=policy(Level.RestartNPU, idle=seconds(60)))
+    cmgr.fault(0, RESET)
     cmgr.wait(after)
-    cmgr.clears(0, FREE)
+    cmgr.clears(0, RESET)
     cmgr.wait(20)
     assert (cmgr.sent(ResetRing), cmgr.held(), cmgr.phase()) == ([], [], Phase.HEALTHY)
 

@@ -1,0 +1,52 @@
+"""Faults that can wait: who runs on their ring is spared until a window opens, or nobody uses the ring."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from cmgr.model.values.chips import listed
+from cmgr.model.values.faults import Fault
+from cmgr.model.values.handling.calendar import Opening
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
+
+
+class Users(NamedTuple):
+    """The users of a ring, as far as the books know: running containers by name, and processes."""
+
+    containers: Sequence[str]
+    processes: Sequence[str]
+
+
+class Bar(NamedTuple):
+    """Why nothing is stopped and reset for a fault now, and when time alone ends that, if it does.
+
+    `since`: set where only a read-out tells of its end: it has lasted so long.
+    """
+
+    why: str
+    until: datetime | None = None
+    since: datetime | None = None
+
+
+def bar_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[Node, Ring], Users]) -> Bar | None:
+    """Return what this fault waits for before anything is stopped and reset for it; None for nothing."""
+    policy, name = node.policy.levels[fault.level], node.policy.window_of(fault.level)
+    opening = node.calendar.get(name) or Opening(name, open=False) if name else None
+    if opening is not None and opening.open:
+        return None
+    waits = f"the reset of {listed(ring.chips)} waits"
+    opens = opening.until if opening is not None else None
+    if policy.spares:
+        latest = fault.risen + policy.idle_at_most if policy.idle_at_most is not None else None
+        containers, processes = who(node, ring)
+        users = [*containers, *processes]
+        if not users or (latest is not None and latest <= at):
+            return None
+        until = min((time for time in (latest, opens) if time is not None), default=None)
+        why = f"{waits} until nobody uses {listed(ring.chips)}: {users[0]} runs on"
+        return Bar(why, until, None if containers else fault.risen)
+    if opening is None:
+        return None
+    when = f"which opens {opening.words}" if opening.wall is not None else "which never opens"
+    return Bar(f"{waits} for its window ({opening.name}), {when}", opens)
