@@ -1,14 +1,18 @@
-"""Slots as a person or a program reads them."""
+"""Slots as a person or a program reads them, and who has fewer chips than he was given, or shares them."""
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from cmgr.model.containers.moving.moves import users_of
-from cmgr.model.homes import home_of
+from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
+from cmgr.model.containers.moving.placing import whole_for
+from cmgr.model.homes import crowded, home_of
 from cmgr.model.values.chips import SLOT, ChipId, listed
+from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.slots import Slot, slots_of
-from cmgr.view.advice import called
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.view.advice import called, isolation_hint, meant, titled
 from cmgr.words import joined, one_line, stamp
 
 if TYPE_CHECKING:
@@ -66,3 +70,48 @@ def _numbers(chips: frozenset[ChipId]) -> str:
 def of_container(node: Node, container: Container | None) -> list[Slot]:
     """Return the slots that the container is on, of those that there are."""
     return [node.slots[name] for name in slots_of(container) if name in node.slots] if container is not None else []
+
+
+def troubles(node: Node) -> Iterator[Trouble]:
+    """Yield who runs on fewer chips than people gave it, and who shares a chip that people gave to one."""
+    yield from _short(node)
+    yield from _crowded(node)
+
+
+def _short(node: Node) -> Iterator[Trouble]:
+    for name, slot in sorted(node.slots.items()):
+        names = tuple(container.name for container in users_of(node, name) if container.running)
+        if slot.without and names:
+            text = f"{', '.join(names)} runs {fewer(slot)}"
+            isolated = sorted(slot.without & node.isolations.keys())
+            what = _on_all(name, whole_with(node, slot)) or isolation_hint(node, isolated)
+            why = "; ".join(filter(None, (slot.reason, slot.short)))
+            yield Trouble(
+                TroubleKind.FEWER_CHIPS, f"slot {name}", text, why, str(what), slot.since,
+                chips=tuple(sorted(slot.chips)), containers=names, orders=what.orders,
+            )  # fmt: skip
+    for key, container in sorted(node.containers.items()):
+        if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
+            what = _on_all(meant(node, key), whole_for(node, container)) or hint("cmgr chips")
+            text = f"container {titled(node, key)} runs {away(node, container)}"
+            yield Trouble(
+                TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, str(what), container.since,
+                chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
+            )  # fmt: skip
+
+
+def _crowded(node: Node) -> Iterator[Trouble]:
+    """Yield each chip that two have of which cmgr has moved one there: people never wanted that."""
+    for chip, (moved, *others) in crowded(node).items():
+        names = tuple(container.name for container in (moved, *others))
+        what = f"stop one of them; or, to give {called(node, moved.key)} other chips: cmgr slot assign"
+        text = f"chip {chip} is used by {' and '.join(titled(node, c.key) for c in (moved, *others))}"
+        why = f"cmgr has moved {one_line(moved.name)} there"
+        yield Trouble(TroubleKind.CROWDED, f"chip {chip}", text, why, what, chips=(chip,), containers=names)
+
+
+def _on_all(name: str, chips: Iterable[ChipId]) -> Hint:
+    """Return how what runs on fewer chips gets all of them; nothing where there are none for it."""
+    whole = ",".join(map(str, sorted(chips)))
+    assign = order("slot-assign", slot=name, chips=whole, stop=True)
+    return hint(assign, " stops it, and starts it on all") if whole else NO_HINT

@@ -6,11 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
-from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.holds.restarters import is_fought_for
 from cmgr.model.holds.tries import has_failed
-from cmgr.model.homes import crowded, home_of
 from cmgr.model.scope import (
     all_unclear,
     grave_faults,
@@ -27,7 +24,7 @@ from cmgr.model.scope import (
 from cmgr.model.units import unit_of
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultClass, FaultCode
-from cmgr.model.values.hints import NO_HINT, Hint, hint, order
+from cmgr.model.values.hints import hint, order
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node, unmanaged
@@ -37,11 +34,9 @@ from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
-    called,
     clearing,
     is_doubted,
     isolation_hint,
-    meant,
     reboot_hint,
     resume_hint,
     ring_hint,
@@ -55,7 +50,7 @@ from cmgr.view.groups import troubles as of_groups
 from cmgr.view.heals import troubles as of_checks
 from cmgr.view.machine import troubles as of_machine
 from cmgr.view.presence import engine_troubles
-from cmgr.view.slots import away, fewer
+from cmgr.view.slots import troubles as of_slots
 from cmgr.words import counted, one_line, stamp_or_none, times
 
 if TYPE_CHECKING:
@@ -85,8 +80,7 @@ def _of(node: Node) -> Sequence[Trouble]:
         *_pre_isolated(node),
         *of_machine(node),
         *of_groups(node),
-        *_short(node),
-        *_crowded(node),
+        *of_slots(node),
         *_failed(node),
         *_ailing(node),
         *_hanging(node),
@@ -353,45 +347,6 @@ def _link_hint(chips: list[ChipId]) -> str:
     if len(chips) > 1:
         return f"look at the switch of {listed(chips)}, then at the cables; no chip has to be replaced"
     return f"look at the cable and the optics of {listed(chips)}, and at its port of the switch"
-
-
-def _short(node: Node) -> Iterator[Trouble]:
-    for name, slot in sorted(node.slots.items()):
-        names = tuple(container.name for container in users_of(node, name) if container.running)
-        if slot.without and names:
-            text = f"{', '.join(names)} runs {fewer(slot)}"
-            isolated = sorted(slot.without & node.isolations.keys())
-            what = _on_all(name, whole_with(node, slot)) or isolation_hint(node, isolated)
-            why = "; ".join(filter(None, (slot.reason, slot.short)))
-            yield Trouble(
-                TroubleKind.FEWER_CHIPS, f"slot {name}", text, why, str(what), slot.since,
-                chips=tuple(sorted(slot.chips)), containers=names, orders=what.orders,
-            )  # fmt: skip
-    for key, container in sorted(node.containers.items()):
-        if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
-            what = _on_all(meant(node, key), whole_for(node, container)) or hint("cmgr chips")
-            text = f"container {titled(node, key)} runs {away(node, container)}"
-            yield Trouble(
-                TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, str(what), container.since,
-                chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
-            )  # fmt: skip
-
-
-def _crowded(node: Node) -> Iterator[Trouble]:
-    """Yield each chip that two have of which cmgr has moved one there: people never wanted that."""
-    for chip, (moved, *others) in crowded(node).items():
-        names = tuple(container.name for container in (moved, *others))
-        what = f"stop one of them; or, to give {called(node, moved.key)} other chips: cmgr slot assign"
-        text = f"chip {chip} is used by {' and '.join(titled(node, c.key) for c in (moved, *others))}"
-        why = f"cmgr has moved {one_line(moved.name)} there"
-        yield Trouble(TroubleKind.CROWDED, f"chip {chip}", text, why, what, chips=(chip,), containers=names)
-
-
-def _on_all(name: str, chips: Iterable[ChipId]) -> Hint:
-    """Return how what runs on fewer chips gets all of them; nothing where there are none for it."""
-    whole = ",".join(map(str, sorted(chips)))
-    assign = order("slot-assign", slot=name, chips=whole, stop=True)
-    return hint(assign, " stops it, and starts it on all") if whole else NO_HINT
 
 
 def _failed(node: Node) -> Iterator[Trouble]:
