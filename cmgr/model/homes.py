@@ -1,6 +1,6 @@
 """Where containers are at home, what they are given instead, and who is there besides. As `scope`, questions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 from cmgr.frozen import replace
@@ -93,18 +93,30 @@ def _unit(container: Container) -> str:
 
 
 def crowded(node: Node) -> Mapping[ChipId, tuple[Container, ...]]:
-    """Return the chips that several run on, one of which cmgr has moved there, and these: that one first."""
+    """Return the chips that several run on, one of which cmgr has moved there, and these: that one first.
+
+    Or one was made in another's place, which runs again.
+    """
     using: dict[ChipId, list[Container]] = {}
     for _, container in sorted(node.containers.items()):
-        if container.running and ALL_CHIPS not in container.claims:
+        if container.running:
             for chip in container.chips:
                 using.setdefault(chip, []).append(container)
     found = dict[ChipId, tuple[Container, ...]]()
-    for chip, users in sorted(using.items()):
+    for chip, everybody in sorted(using.items()):
+        users = [container for container in everybody if ALL_CHIPS not in container.claims]
         moved = [container for container in users if chip in _moved(node, container) | _moved_by_slot(node, container)]
         if others := [other for other in users if moved and not _same_use(moved[0], other)]:
             found[chip] = (moved[0], *others)
+        elif both := _with_former(everybody):
+            found[chip] = both
     return found
+
+
+def _with_former(users: Sequence[Container]) -> tuple[Container, ...]:
+    """Return the last one that was made in the place of others of these, and those, or nothing."""
+    found = [(c, *(former for former in users if former.key in c.instead_of)) for c in users if c.instead_of]
+    return max((both for both in found if len(both) > 1), key=len, default=())
 
 
 def _moved_by_slot(node: Node, container: Container) -> Chips:

@@ -175,6 +175,9 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     missed = container is not None and container.wanted and not container.running
     if hold is None and container is not None and (missed or fact.key in turn.node.healings):
         turn.tell(container, f"{fact.who} ordered that {container.name} is left as it is", NoteKind.ACTION)
+    elif container is not None and container.running and container.instead_of and hold is None:
+        turn.put_container(replace(container, instead_of=frozenset()))
+        turn.tell(container, f"{fact.who} ordered that {container.name} runs in nobody's place", NoteKind.ACTION)
     heals.spare(turn, fact.key)
     if hold is not None and not hold.is_theirs:
         leave(turn, hold, f"{fact.who} ordered that it is forgotten")

@@ -65,6 +65,8 @@ CREATE TABLE containers (
     unsteady TEXT,
     brought TEXT,
     marked BOOLEAN,
+    instead_of TEXT DEFAULT '[]' NOT NULL,
+    places TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (
@@ -168,6 +170,7 @@ CREATE TABLE holds (
     wish TEXT DEFAULT '[]' NOT NULL,
     short TEXT DEFAULT '' NOT NULL,
     beside TEXT DEFAULT '[]' NOT NULL,
+    places TEXT DEFAULT '[]' NOT NULL,
     reason TEXT DEFAULT '' NOT NULL,
     follows TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
@@ -224,6 +227,8 @@ CREATE TABLE kept_containers (
     unsteady TEXT,
     brought TEXT,
     marked BOOLEAN,
+    instead_of TEXT DEFAULT '[]' NOT NULL,
+    places TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (
@@ -252,6 +257,7 @@ CREATE TABLE kept_holds (
     wish TEXT DEFAULT '[]' NOT NULL,
     short TEXT DEFAULT '' NOT NULL,
     beside TEXT DEFAULT '[]' NOT NULL,
+    places TEXT DEFAULT '[]' NOT NULL,
     reason TEXT DEFAULT '' NOT NULL,
     follows TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)

@@ -98,9 +98,13 @@ def named(node: Node, text: str) -> list[ContainerKey]:
 
 
 def forgettable(node: Node, text: str) -> list[ContainerKey]:
-    """Return those that `named` finds, or else those that settle, or that ought to run, do not, and are not held."""
-    settling = [k for k, h in node.holds.items() if h.state is HoldState.SETTLING]
-    return named(node, text) or _meant(node, settling + [k for k in missing(node) if k not in node.holds], text)
+    """Return those that `named` finds, or else those that settle, that run and were made in another's place, or that
+    ought to run, do not, and are not held.
+    """
+    found = [k for k, h in node.holds.items() if h.state is HoldState.SETTLING]
+    found += [k for k in missing(node) if k not in node.holds]
+    found += [k for k, c in node.containers.items() if c.running and c.instead_of and k not in node.holds]
+    return named(node, text) or _meant(node, found, text)
 
 
 def unheld(node: Node, text: str) -> list[Container]:

@@ -9,6 +9,7 @@ from cmgr.model.containers.together.projects import circle
 from cmgr.model.holds.restarters import is_fought_for
 from cmgr.model.homes import given_away, replaced
 from cmgr.model.scope import chip_words, grave_faults, is_spared
+from cmgr.model.successors import successor
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.hints import NO_HINT, Hint, hint
@@ -51,7 +52,7 @@ STATUS_OF_HOLD: "Mapping[HoldState, shapes.ContainerStatus]" = {
 
 NO_REASON = {"pausing": "is to be stopped", "paused": "waits to be started", "resuming": "is being started"}
 
-STARTED_AGAIN = "something starts it again each time that cmgr stops it"
+STARTED_AGAIN = "something starts it again, or another in its place, each time that cmgr stops it"
 STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)"
 
 OWNED = "{} starts its own containers: cmgr stops them where a reset needs that, and starts none again"
@@ -336,6 +337,8 @@ def _short(node: Node, hold: Hold) -> list[str]:
 def _hint(node: Node, hold: Hold) -> Hint:
     isolated = [c for c in sorted(hold.chips) if c in node.isolations]
     what = isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
+    if not what and (other := successor(node, hold)) is not None:
+        return hint(f"stop {called(node, other.key)} if it is to run instead; if not, type: ", forget(node, hold.key))
     return what or (_given_away_hint(node, hold) if given_away(node, hold) else NO_HINT)
 
 

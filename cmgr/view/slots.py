@@ -9,10 +9,10 @@ from cmgr.model.homes import crowded, home_of
 from cmgr.model.values.chips import SLOT, ChipId, listed
 from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import Slot, slots_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.view.advice import called, isolation_hint, meant, titled
+from cmgr.view.advice import called, forget, isolation_hint, meant, titled
 from cmgr.words import joined, one_line, stamp
 
 if TYPE_CHECKING:
@@ -101,13 +101,26 @@ def _short(node: Node) -> Iterator[Trouble]:
 
 
 def _crowded(node: Node) -> Iterator[Trouble]:
-    """Yield each chip that two have of which cmgr has moved one there: people never wanted that."""
-    for chip, (moved, *others) in crowded(node).items():
-        names = tuple(container.name for container in (moved, *others))
-        what = f"stop one of them; or, to give {called(node, moved.key)} other chips: cmgr slot assign"
-        text = f"chip {chip} is used by {' and '.join(titled(node, c.key) for c in (moved, *others))}"
-        why = f"cmgr has moved {one_line(moved.name)} there"
-        yield Trouble(TroubleKind.CROWDED, f"chip {chip}", text, why, what, chips=(chip,), containers=names)
+    """Yield each chip that two have of which cmgr has moved or started one there: people never wanted that."""
+    chips: dict[tuple[ContainerKey, ...], list[ChipId]] = {}
+    for chip, users in crowded(node).items():
+        chips.setdefault(tuple(user.key for user in users), []).append(chip)
+    for keys, on in chips.items():
+        late, *others = (node.containers[key] for key in keys)
+        names = tuple(container.name for container in (late, *others))
+        used = f"chip {on[0]} is used by" if len(on) == 1 else f"{listed(on)} are used by"
+        text = f"{used} {' and '.join(titled(node, key) for key in keys)}"
+        former = [titled(node, other.key) for other in others if other.key in late.instead_of]
+        if former:
+            why = f"{one_line(late.name)} was made in the place of {' and '.join(former)}, which runs again"
+            what = hint("stop one of them; or, if all are to run: ", forget(node, late.key))
+        else:
+            why = f"cmgr has moved {one_line(late.name)} there"
+            what = hint(f"stop one of them; or, to give {called(node, late.key)} other chips: cmgr slot assign")
+        yield Trouble(
+            TroubleKind.CROWDED, f"chip {on[0]}", text, why, str(what), chips=tuple(on), containers=names,
+            orders=what.orders,
+        )  # fmt: skip
 
 
 def _on_all(name: str, chips: Iterable[ChipId]) -> Hint:

@@ -21,6 +21,7 @@ from cmgr.model.scope import (
     unclear_users,
     users_listed,
 )
+from cmgr.model.successors import successor
 from cmgr.model.units import unit_of
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultClass, FaultCode
@@ -29,12 +30,13 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
-from cmgr.model.values.services.containers import full_name
+from cmgr.model.values.services.containers import ContainerKey, full_name
 from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
     clearing,
+    forget,
     is_doubted,
     isolation_hint,
     reboot_hint,
@@ -45,7 +47,7 @@ from cmgr.view.advice import (
     titled,
     unmanaged_hint,
 )
-from cmgr.view.containers import SPARED, UNCLEAR_USER, down, started_again, stop_the_owner
+from cmgr.view.containers import SPARED, UNCLEAR_USER, Down, down, started_again, stop_the_owner
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.heals import troubles as of_checks
 from cmgr.view.machine import troubles as of_machine
@@ -399,12 +401,36 @@ def _hanging(node: Node) -> Iterator[Trouble]:
 
 
 def _down(node: Node) -> Iterator[Trouble]:
+    left: dict[ContainerKey, list[Down]] = {}
     for each in down(node):
+        if (hold := node.holds.get(each.key)) is not None and (taker := successor(node, hold)) is not None:
+            left.setdefault(taker.key, []).append(each)
+            continue
         about, text = "/".join(each.key), f"container {titled(node, each.key)} is down"
         yield Trouble(
             TroubleKind.DOWN, about, text, each.reason, str(each.hint), each.since, chips=each.chips,
             containers=(each.name,), orders=each.hint.orders,
         )  # fmt: skip
+
+    for key, those in sorted(left.items()):
+        yield _superseded(node, key, sorted(those, key=lambda each: (str(each.since), each.name)))
+
+
+def _superseded(node: Node, taker: ContainerKey, those: Sequence[Down]) -> Trouble:
+    """Return that these are not started, for one was made in their place: a client may have made a dozen."""
+    name, names = titled(node, taker), [titled(node, each.key) for each in those]
+    alone = len(names) == 1
+    text = f"{', '.join(names)} {'is' if alone else 'are'} not started"
+    why = f"{name} was made in its place" if alone else f"{name} was made in their place"
+    forgets = [part for each in those for part in ("; ", forget(node, each.key))][1:]
+    instead = "it is to run instead" if alone else "they are to run instead, and the last is started"
+    what = hint(f"stop {name} if {instead}; if not, type: ", *forgets)
+    return Trouble(
+        TroubleKind.DOWN, f"before {'/'.join(taker)}", text, why, str(what),
+        min((each.since for each in those if each.since is not None), default=None),
+        chips=tuple(sorted({chip for each in those for chip in each.chips})),
+        containers=tuple(each.name for each in those), orders=what.orders,
+    )  # fmt: skip
 
 
 def _idle(node: Node) -> Iterator[Trouble]:

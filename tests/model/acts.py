@@ -7,10 +7,11 @@ from datetime import timedelta
 from cmgr.model.homes import given_away
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.scope import pre_isolating
+from cmgr.model.successors import former, successor
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Rules
-from cmgr.model.values.holds import HoldState
+from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
@@ -80,7 +81,18 @@ def _compose_makes_anew(world: World) -> None:
     old = machine.rng.choice(found)
     assert old.composed is not None
     key, machine.made = old.key._replace(id=f"c{machine.made}"), machine.made + 1
-    new = replace(old, key=key, life=0, running=False, exit=None, starts=0, ill=False, frozen=False, spared=0)
+    new = replace(
+        old,
+        key=key,
+        job=old.job or old.key.id,
+        life=0,
+        running=False,
+        exit=None,
+        starts=0,
+        ill=False,
+        frozen=False,
+        spared=0,
+    )
     new.composed, new.armed = replace(old.composed, made=machine.now), old.policy
     # Whether cmgr has heard of its promise in time is moot; so is who starts what compose has only made.
     new.will = new.wanted = None
@@ -93,6 +105,27 @@ def _compose_makes_anew(world: World) -> None:
     machine.hint(facts.ContainerRemoved(old.key))
     if machine.rng.random() < 0.6:
         machine.starts(new)
+
+
+def _a_client_tries_again(world: World) -> None:
+    """Let a client whose container was ended make another one of the same job, on the same chips."""
+    machine = world.machine
+    found = [
+        r for r in machine.truth.values() if not r.running and r.will and world.is_held(r.key) and not r.tried_again
+    ]
+    found = [r for r in found if not (r.composed or r.unit or r.slot)]
+    found = [r for r in found if r.key.runtime != SYSTEMD]
+    if not found or machine.made > 3 * machine.plan.containers:
+        return
+    old = machine.rng.choice(found)
+    key, machine.made = old.key._replace(id=f"c{machine.made}"), machine.made + 1
+    new = replace(old, key=key, job=old.job or old.key.id, life=0, starts=0, frozen=False, spared=0, wanted=None)
+    new.armed, new.will, old.tried_again = old.policy, True, True
+    machine.truth[key] = new
+    machine.ever.append(new)
+    machine.starts(new)
+    if not new.running:
+        del machine.truth[key]  # Its runtime refuses.
 
 
 def _a_daemon_restarts(world: World) -> None:
@@ -155,10 +188,10 @@ def _a_person_moves_a_container(world: World) -> None:
 
 def _a_person_forgets(world: World) -> None:
     if world.node.holds:
-        _forget(world, world.rng.choice(sorted(world.node.holds)))
+        forget(world, world.rng.choice(sorted(world.node.holds)))
 
 
-def _forget(world: World, key: ContainerKey) -> None:
+def forget(world: World, key: ContainerKey) -> None:
     if key in world.machine.truth:
         real = world.machine.truth[key]
         real.will, real.wanted, real.spared = None, False, real.life
@@ -242,6 +275,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_somebody_acts, 5, 0),
     (_a_container_ails, 4, 4),
     (_compose_makes_anew, 3, 0),
+    (_a_client_tries_again, 4, 2),
     (_a_process_comes_or_goes, 2, 0),
     (_a_runtime_comes_or_goes, 1, 0),
     (_a_daemon_restarts, 1, 0),
@@ -300,13 +334,19 @@ def _resume(world: World) -> None:
     for hold in list(world.node.holds.values()):
         if hold.state is HoldState.FAILED or lost_share(world.node, world.node.containers.get(hold.key)) is not None:
             world.step(facts.ResumeOrdered(hold.key, "a test"))
-        elif hold.died and hold.is_held_down and given_away(world.node, hold):
-            _forget(world, hold.key)  # Somebody has started another in its place.
+        elif is_replaced(world, hold):
+            forget(world, hold.key)  # Somebody has started another in its place.
     for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
         world.step(facts.ReleaseOrdered(chip, "a test"))
     world.step(facts.ResumeAllOrdered("a test"))
     for group in [g.name for g in world.node.groups.values() if g.in_round]:
         world.step(facts.GroupResumeOrdered(group, "a test"))
+
+
+def is_replaced(world: World, hold: Hold) -> bool:
+    """Return whether it waits for a person, because another was made in its place."""
+    other = (successor(world.node, hold) or former(world.node, hold)) is not None
+    return hold.is_held_down and (other or (hold.died and bool(given_away(world.node, hold))))
 
 
 def _clear_for_shares(world: World) -> None:

@@ -79,6 +79,7 @@ class Real:
     `share`: the share of its chip that it asks for; without that it cannot be started.
     `made_for`: the chips of its definition as it was made; None where its runtime gives no others.
     `unit`: the unit that runs it. `begun`: when this life began, and `by_others`: not by cmgr.
+    `job`: the id of the one in whose place its client has made it, first of all; `tried_again`: it has made another.
     """
 
     key: ContainerKey
@@ -114,6 +115,8 @@ class Real:
     unit: str = ""
     begun: datetime = T0
     by_others: bool = False
+    job: str = ""
+    tried_again: bool = False
 
     def health(self, now: datetime) -> str:
         if not self.running or self.frozen:

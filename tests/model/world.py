@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
+from cmgr.model.homes import crowded
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
 from cmgr.model.scope import handled_faults, is_of
@@ -88,6 +89,7 @@ class World:
     deaths: int = 0
 
     def __post_init__(self) -> None:
+        self.users: dict[int, int] = {}
         self.machine = self.make()
         self.machine.knows = lambda unit: unit in units_known(self.node)
         self.rng = self.machine.rng
@@ -182,7 +184,9 @@ class World:
             if self.node.maintenance is not None:
                 touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
                 assert not touched, f"seed {self.seed}: {touched} in maintenance"
+            self._count_users()
             for action in actions:
+                self._check_users(action)
                 self._check_network(action)
                 self._check_barrier(action)
                 self._check_unit(action)
@@ -220,6 +224,28 @@ class World:
         wrong = untold(self.node, self.machine.clock())
         wrong += misled(self.node) if self.seed % 10 == 0 else []
         assert not wrong, f"seed {self.seed}: {wrong}"
+
+    def _count_users(self) -> None:
+        """Remember how many jobs a chip has had at most while one is held: a client's other try is the same job."""
+        held = {c for key in self.node.holds if key in self.machine.truth for c in self.machine.truth[key].chips}
+        wanted = [
+            r for r in self.machine.truth.values()
+            if r.enabled and (r.running or r.wanted is not False or r.key in self.node.holds)
+        ]  # fmt: skip
+        there = {chip: {r.job or r.key.id for r in wanted if chip in r.chips} for chip in held}
+        self.users = {chip: max(self.users.get(chip, 0), len(jobs)) for chip, jobs in there.items()}
+
+    def _check_users(self, action: Action) -> None:
+        """Nobody is started on a chip where there are as many as there were jobs, but for those that are told."""
+        real = self.machine.truth.get(action.key) if isinstance(action, StartContainer) else None
+        if real is None or real.slot or real.made_for:
+            return
+        told = {c.key for both in crowded(self.node).values() for c in both if c.instead_of}
+        known = {key for key, booked in self.node.containers.items() if booked.running} - told - {real.key}
+        users = [r for key, r in self.machine.truth.items() if key in known and r.running and r.enabled and not r.unit]
+        for chip in real.chips:
+            there = [r for r in users if chip in r.chips and r.share == real.share and not r.spared]
+            assert len(there) < self.users[chip], f"seed {self.seed}: {action} on chip {chip} beside {there}"
 
     def _check_network(self, action: Action) -> None:
         """Nothing that needs the network is started where cmgr knows that the link is down."""

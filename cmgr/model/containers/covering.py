@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from cmgr.frozen import replace
+from cmgr.model.holds.restarters import look_who_started
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, run_by, unit_key, unit_of
 from cmgr.model.values.chips import resolve
@@ -49,6 +50,8 @@ def _fit(turn: Turn, unit: Container, running: list[Container]) -> None:
     now = replace(now, chips=chips, used=used, wanted=(unit.wanted or new) and now.enabled)
     if now != unit:
         turn.put_container(now)
+    if new and hold is None:
+        look_who_started(turn, None, turn.node.containers[unit.key])
     if hold is not None and not chips <= hold.chips:
         turn.put_hold(replace(hold, chips=hold.chips | chips))
 

@@ -176,19 +176,19 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     notice_death(turn, known, container)
     asked, warnings = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
     goes_on = known if known is not None and known.run == container.run and not container.ignored else None
-    used = goes_on.used if goes_on is not None else frozenset()
-    chips = agreed(turn, known, container, _since_its_start(goes_on, container, asked) | used)
     changed = known is None or (known.running, known.run) != (container.running, container.run)
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
     seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
     now = replace(
         _with_its_past(known, container),
         exit=_end(known, container),
-        chips=chips,
-        used=used,
+        chips=agreed(turn, known, container, _since_its_start(goes_on, container, asked)),
+        used=goes_on.used if goes_on is not None else frozenset(),
         warnings=(*container.warnings, *warnings, *(misplaced(turn.node, container) if container.running else ())),
         since=turn.at if changed or known is None else known.since,
         seen=seen,
+        instead_of=_still_instead_of(turn, known),
+        places=goes_on.places if goes_on is not None else {},
         told_before=was_told_before(known, container),
         paused=paused_since(turn, known, container),
         unsteady=unsteady_since(turn, known, container),
@@ -222,9 +222,16 @@ def _with_its_past(known: Container | None, container: Container) -> Container:
 
 def _since_its_start(goes_on: Container | None, container: Container, asked: frozenset[ChipId]) -> frozenset[ChipId]:
     """Return the chips that it asks for now; of a life that goes on those that its numbers meant at its start."""
-    if goes_on is None or not goes_on.running or goes_on.claims != container.claims or not names_numbers(goes_on):
+    if goes_on is None:
         return asked
-    return goes_on.chips or asked
+    same = goes_on.running and goes_on.claims == container.claims and names_numbers(goes_on)
+    return (goes_on.chips if same and goes_on.chips else asked) | goes_on.used
+
+
+def _still_instead_of(turn: Turn, known: Container | None) -> frozenset[ContainerKey]:
+    """Return in whose place it is: one that nobody wants any more has left it for good."""
+    former, node = known.instead_of if known is not None else frozenset[ContainerKey](), turn.node
+    return frozenset(k for k in former if k in node.holds or ((c := node.containers.get(k)) is not None and c.wanted))
 
 
 def _is_of_an_earlier_life(known: Container | None, container: Container) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from cmgr.frozen import replace
+from cmgr.model.holds.restarters import look_who_uses
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.handling.policy import OF_IMAGE, Policy
@@ -41,5 +42,6 @@ def users_seen(turn: Turn, reports: Iterable[ChipReport]) -> None:
 def _uses(turn: Turn, container: Container, chip: ChipId) -> None:
     now = replace(container, chips=container.chips | {chip}, used=container.used | {chip}, wanted=container.enabled)
     turn.put_container(now)
+    look_who_uses(turn, turn.node.containers[container.key])
     text = f"{container.name} uses chip {chip}: the driver sees a process of it there"
     turn.note(NoteKind.RESULT, text, turn.ring_of(chip), chip=chip, container=container.key)

@@ -162,6 +162,8 @@ def _started(turn: Turn, hold: Hold, run: str) -> None:
         turn.put_container(replace(now, wanted=not was_meant(exit_)))
         if can_be_placed(container) and not ended:
             turn.put_container(as_placed(turn.node, turn.node.containers[hold.key], hold.chips))
+    if container is not None:
+        turn.put_container(replace(turn.node.containers[hold.key], places=hold.places))
     rearmed(turn, hold)
 
 

@@ -8,6 +8,7 @@ from cmgr.model.holds.tries import failed_start
 from cmgr.model.homes import have_met
 from cmgr.model.index import users_on
 from cmgr.model.scope import died_of_it, handled_faults, holds_on, in_scope, observing, on_ring, scope_of
+from cmgr.model.successors import places
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import ChipId
@@ -39,6 +40,7 @@ def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episod
         cause=cause,
         frozen=is_to_be_paused(container, at),
         beside=_beside(node, container),
+        places=places(node, container),
     )
 
 
@@ -93,7 +95,7 @@ def hold_for(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     hold = replace(
         hold_on(turn.node, container, turn.at, Cause.EPISODE, ring.episode),
         died=died,
-        attempt=Attempt(retry_at=turn.at + wait_before_stop(turn.node, again) if again and not died else None),
+        attempt=Attempt(retry_at=turn.at + wait_before_stop(turn.node, again) if again > 1 and not died else None),
         down=turn.at if died else None,
     )
     if died and (starts := ring.starts.get(container.key, 0)):

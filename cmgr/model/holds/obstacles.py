@@ -20,6 +20,7 @@ from cmgr.model.scope import (
     strategy_of,
     why_idle,
 )
+from cmgr.model.successors import former, successor
 from cmgr.model.values.chips import listed
 from cmgr.model.values.fleet import gate
 from cmgr.model.values.handling.policy import Strategy
@@ -115,6 +116,14 @@ def _idle(node: Node, hold: Hold) -> Blocker | None:
     return Blocker(Block.CHIP, why) if why else None
 
 
+def _superseded(node: Node, hold: Hold) -> Blocker | None:
+    if (other := successor(node, hold)) is not None:
+        return Blocker(Block.CHIP, f"{other.name} was made in its place")
+    if (other := former(node, hold)) is not None:
+        return Blocker(Block.CHIP, f"it was made in the place of {other.name}, which runs again")
+    return None
+
+
 def _given_away(node: Node, hold: Hold) -> Blocker | None:
     others = given_away(node, hold)
     return Blocker(Block.CHIP, min(others.values())) if others else None
@@ -159,6 +168,7 @@ _CHECKS: tuple[Callable[[Node, Hold], Blocker | None], ...] = (
     _network,
     _numbers,
     _idle,
+    _superseded,
     _given_away,
     _share,
     _slot,

@@ -32,6 +32,7 @@ def passed_on(turn: Turn, hold: Hold) -> bool:
     else:
         text = f"{made_anew}: it is started in the place of the one that was held"
         turn.put_hold(_inherited(turn, hold, heir))
+        _take_place(turn, hold.key, heir)
         # Events may have told late of it, and it may have been started and stopped since.
         turn.ask_list(heir.key.runtime, f"has {hold.name} been started meanwhile?", not_older=turn.at)
         _replace_member(turn, hold.key, heir)
@@ -64,8 +65,18 @@ def _inherited(turn: Turn, hold: Hold, heir: Container) -> Hold:
         cause=hold.cause,
         down=turn.at,
         inherited=True,
+        beside=hold.beside,
+        places=hold.places,
         heard=turn.at,
     )
+
+
+def _take_place(turn: Turn, key: ContainerKey, heir: Container) -> None:
+    """Let it be in the place that the old one was in, and those in its own that were in that one's."""
+    old = turn.node.containers.get(key)
+    turn.put_container(replace(heir, instead_of=old.instead_of if old is not None else frozenset()))
+    for other in [c for c in turn.node.containers.values() if key in c.instead_of]:
+        turn.put_container(replace(other, instead_of=other.instead_of | {heir.key}))
 
 
 def _replace_member(turn: Turn, key: ContainerKey, heir: Container) -> None:

@@ -4,6 +4,9 @@ A systemd unit, docker compose and scripts start again what ends, a person does 
 after the stop is a person's, and the container theirs. Any other is an owner's: the container is stopped again, a few
 times, for its chip is broken. Then the ring waits, and a person has to stop the owner.
 
+A client that tries again makes another one each time, under another name, and perhaps on another chip: each counts as
+one start more on its ring than those had that cmgr has stopped there (`successors`).
+
 An orchestrator (`Container.owner`) makes another one on the same chips instead, a successor, again and again: cmgr
 stops the first one, holds nothing, and waits from the second one on.
 """
@@ -12,10 +15,13 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.scope import halting
+from cmgr.model.index import held_on
+from cmgr.model.scope import halting, is_to_be_down
+from cmgr.model.successors import places_taken
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, rings_with
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, full_name
@@ -94,25 +100,70 @@ def count_stop(turn: Turn, container: Container) -> bool:
 
 
 def look_who_started(turn: Turn, known: Container | None, container: Container) -> None:
-    """Look at a container that is not held and has begun a life: was it started again, or one of its name made anew?"""
-    if not container.running or (known is not None and known.running and known.run == container.run):
+    """Look at a container that is not held and has begun a life: was it started again, or made in another's place?"""
+    if known is not None and known.running and known.run == container.run:
         return
-    name = full_name(container.key, container.name)
-    for ring in turn.rings_of(container.chips):
-        anew = name in ring.lost or bool(container.owner)
+    # Of one that was only made, and has never run, nobody has known. A new one may have ended before it is seen.
+    new = bool(container.run) and (known is None or not known.run)
+    name, took = full_name(container.key, container.name), new and _take_places(turn, container)
+    took = took or (new and is_to_be_down(turn.node, container.chips, container, turn.at))
+    for ring in turn.rings_of(container.chips) if container.running else ():
+        anew = name in ring.lost or bool(container.owner) or took
         # A container that a person has taken back and that is started once more; its own restart policy is no owner.
         once_more = container.key in ring.theirs and name in ring.restarts and container.restart_policy == NO_RESTART
         if not ring.in_episode or not (anew or once_more):
             continue
-        ring = _count(turn, replace(ring, lost=ring.lost - {name}), container)
-        fought = is_fought_for(ring, container)
-        theirs = ring.theirs | {container.key} if fought else ring.theirs - {container.key}
-        turn.put_ring(replace(ring, theirs=theirs))
+        _count_one_made(turn, ring, container, _tries(turn.node, ring) if took else 0)
 
 
-def _count(turn: Turn, ring: Ring, container: Container) -> Ring:
+def look_who_uses(turn: Turn, container: Container) -> None:
+    """Look at one of which only a process tells which chips it uses: it may have been made in another's place."""
+    since = container.since or turn.at
+    earlier = any(hold.since <= since for hold in held_on(turn.node, container.chips) if hold.is_held_down)
+    if container.key in turn.node.holds or not earlier or not _take_places(turn, container):
+        return
+    for ring in turn.rings_of(container.chips):
+        if ring.in_episode:
+            _count_one_made(turn, ring, container, _tries(turn.node, ring))
+
+
+def _tries(node: Node, ring: Ring) -> int:
+    """Return the how many-th try of a client on the ring those are, at most, that cmgr has stopped in its episode.
+
+    Those that clients of other chips make at the same time are one try.
+    """
+    ended = {full_name(hold.key, hold.name) for hold in held_on(node, ring.chips) if hold.stays_down} | ring.lost
+    return max((ring.restarts.get(name, 0) for name in ended), default=0)
+
+
+def _count_one_made(turn: Turn, ring: Ring, container: Container, before: int) -> None:
+    name = full_name(container.key, container.name)
+    ring = _count(turn, replace(ring, lost=ring.lost - {name}), container, before)
+    fought = is_fought_for(ring, container)
+    turn.put_ring(replace(ring, theirs=ring.theirs | {container.key} if fought else ring.theirs - {container.key}))
+
+
+def _take_places(turn: Turn, container: Container) -> bool:
+    """Let a new one, where it is too many, take the places of held ones. Return whether it did."""
+    those = places_taken(turn.node, container)
+    former = {key for each in those for key in (each.key, *each.instead_of)}
+    if former:
+        turn.put_container(replace(container, instead_of=frozenset(former)))
+    for each in those:
+        taken(turn, each.key)
+        text = f"{container.name} was made in the place of {each.name}, which "
+        if each.running:
+            turn.tell(container, f"{text}runs: they are two on its chips", NoteKind.WARNING)
+        else:
+            turn.tell(container, f"{text}is not started as long as that is to run")
+    return bool(those)
+
+
+def _count(turn: Turn, ring: Ring, container: Container, before: int = 0) -> Ring:
+    """Count one start more; `before`: so many tries there were on the ring."""
     name = _counted_as(container)
-    return turn.put_ring(replace(ring, restarts={**ring.restarts, name: ring.restarts.get(name, 0) + 1}))
+    times = max(ring.restarts.get(name, 0), before) + 1
+    return turn.put_ring(replace(ring, restarts={**ring.restarts, name: times}))
 
 
 def taken(turn: Turn, key: ContainerKey) -> None:

@@ -5,6 +5,7 @@ Every change of state goes through `entered`, along an edge of `EDGES`. Any othe
 
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -162,6 +163,7 @@ class Hold:
     `unsure`: since when an order to start it has failed; it may have worked all the same, which a later list tells.
     `heard`: since when events tell of another life than the one that was ended; a later list says what is so.
     `beside`: the containers that had run on a chip of its own together with it when it was held.
+    `places`: how many were to run on each of its chips when it was held, itself among them.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
     `follows`: those with which it is stopped and started.
     `reason`: why it is not started now, or why it is stopped, as was decided; empty where nothing is in the way.
@@ -188,6 +190,7 @@ class Hold:
     wish: frozenset[ChipId] = frozenset()
     short: str = ""
     beside: frozenset[ContainerKey] = frozenset()
+    places: Mapping[ChipId, int] = field(default_factory=dict)
     reason: str = ""
     follows: frozenset[ContainerKey] = frozenset()
     revived: ThisLife[str] = ""

@@ -174,12 +174,15 @@ def replaced_while_it_is_held(**fields: Any) -> Cmgr:
     return cmgr
 
 
-def test_one_that_was_stopped_is_started_beside_what_a_person_has_started_there_meanwhile() -> None:
+def test_one_that_was_stopped_is_not_started_beside_what_was_made_there_meanwhile() -> None:
     cmgr = Cmgr(container("blue", 0), policy=STOPPING, chips=2, ring=1)
     isolate(cmgr, 0)
     cmgr.run()
     cmgr.sees(container("by hand", 0, strategy=Strategy.NEVER))
     cmgr.tell(facts.ReleaseOrdered(ChipId(0), "a"))
+    cmgr.run()
+    assert cmgr.held() == ["blue"]
+    cmgr.removes("by hand")
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("blue").running) == ([], True)
 
@@ -187,23 +190,21 @@ def test_one_that_was_stopped_is_started_beside_what_a_person_has_started_there_
 def test_one_that_died_and_is_held_waits_for_what_was_started_in_its_place_meanwhile() -> None:
     cmgr = replaced_while_it_is_held()
     (shown,) = [row for row in containers(cmgr.node) if row["name"] == "blue"]
-    assert (shown["status"], shown["reason"]) == ("paused", "green has chip 0 now")
-    assert shown["hint"] == "move or stop what is on its chips"
+    assert (shown["status"], shown["reason"]) == ("paused", "green was made in its place")
+    assert shown["hint"] == "stop green if it is to run instead; if not, type: cmgr forget blue"
     cmgr.removes("green")
     cmgr.run()
     assert cmgr.booked("blue").running
 
 
-def test_one_that_may_be_moved_leaves_its_chip_to_what_was_started_in_its_place() -> None:
+def test_one_that_may_be_moved_is_not_moved_beside_what_was_made_in_its_place() -> None:
     cmgr = replaced_while_it_is_held(**AUTO)
-    (shown,) = [row for row in containers(cmgr.node) if row["name"] == "blue"]
-    assert shown["reason"] == f"green has chip 0 now; {NO_SPARE}"
-    assert shown["hint"] == "give it others (cmgr slot assign blue CHIPS), or stop what is on its own"
     cmgr.removes("mate")
     cmgr.wait(REDEPLOY.total_seconds())
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert (cmgr.booked("blue").running, cmgr.booked("blue").chips) == (True, chips(1))
+    assert (cmgr.held(), cmgr.booked("blue").chips) == (["blue"], chips(0))
+    assert [row["reason"] for row in containers(cmgr.node) if row["name"] == "blue"] == ["green was made in its place"]
 
 
 def test_two_that_have_shared_a_chip_are_both_started_though_one_came_back_before_the_fault_was_told() -> None:

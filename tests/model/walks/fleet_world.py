@@ -18,7 +18,7 @@ from cmgr.model.values.messages.documents import NOTHING, Document, EntryState, 
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
-from tests.model.acts import check_end
+from tests.model.acts import check_end, forget, is_replaced
 from tests.model.machine import Machine, Plan, Real
 from tests.model.world import OF_MACHINE, World
 
@@ -233,9 +233,11 @@ class FleetWorld:
                 each.step(facts.Tick())
 
     def _resume(self, each: Appliance) -> None:
-        for hold in each.node.holds.values():
+        for hold in list(each.node.holds.values()):
             if hold.state is HoldState.FAILED:
                 each.step(facts.ResumeOrdered(hold.key, "a test"))
+            elif is_replaced(each, hold):
+                forget(each, hold.key)
         for chip in [c for c, i in each.node.isolations.items() if i.by == "escalation"]:
             each.step(facts.ReleaseOrdered(chip, "a test"))
         each.step(facts.ResumeAllOrdered("a test"))

@@ -13,6 +13,7 @@ from cmgr.model.containers.moving.spares import free_chips, in_place_of
 from cmgr.model.holds.making import hold_to_move
 from cmgr.model.homes import given_away, home_of
 from cmgr.model.scope import chip_blocker, isolated_words, observing
+from cmgr.model.successors import former, successor
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.holds import Hold, HoldState
@@ -108,7 +109,12 @@ def _leave_bad(turn: Turn, hold: Hold, container: Container) -> None:
 
 
 def _bad_chips(node: Node, hold: Hold) -> Mapping[ChipId, str]:
-    """Return the chips that it is to leave, and why; none while anything else speaks against those that it keeps."""
+    """Return the chips that it is to leave, and why.
+
+    None while anything else speaks against those that it keeps, or another is to run in its place.
+    """
+    if successor(node, hold) is not None or former(node, hold) is not None:
+        return {}
     isolated, away = hold.chips & node.isolations.keys(), given_away(node, hold)
     if any(chip_blocker(node, chip) for chip in hold.chips - isolated - away.keys()):
         return {}

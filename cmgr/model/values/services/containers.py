@@ -1,5 +1,7 @@
 """Containers that use chips, as their runtimes describe them."""
 
+from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -119,6 +121,8 @@ class Container:
     `brought`: the labels, as `name=value`, that reach beyond the container and that its image brought, so that they do
     not count: this was found out when it was seen first. None: its image cannot be asked.
     `met`: those that ran on a chip of its own when one of its lives began.
+    `instead_of`: those that are down, or were held, in whose place it was made or started (see `successors`).
+    `places`: of one whose life cmgr has begun, how many were to run on each of its chips when it was held.
     `owner`: who starts its own containers and takes this one for its own (see `runtimes/labels`), if somebody does.
     `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
     `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
@@ -163,6 +167,8 @@ class Container:
     unsteady: datetime | None = None
     brought: frozenset[str] | None = None
     marked: bool | None = None
+    instead_of: frozenset["ContainerKey"] = frozenset()
+    places: Mapping[ChipId, int] = field(default_factory=dict)
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
