@@ -10,6 +10,9 @@ from cmgr.model.values.chips import Process
 _ID = re.compile(r"(?:^|[/:-])(?:docker-|cri-containerd-|nerdctl-|libpod-)?([0-9a-f]{64})(?:\.scope)?(?=/|$)")
 """A container's id in a path of the kernel's control groups, as each runtime writes it."""
 
+_INSTANCE = re.compile(r"(?:^|/)(lxc)(?:\.payload\.|/)([^/]+)|/(machine)-([^/]+)\.scope(?=/|$)")
+"""An instance of LXC and Incus (lxc.container.conf(5), `lxc.cgroup.dir`), or of systemd-machined, in such a path."""
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -20,14 +23,19 @@ class Holder:
     share: str = ""
 
 
-def container_of(cgroups: str) -> str:
-    """Return the id of the container that this content of /proc/PID/cgroup tells of; nothing outside of any.
+def containers_of(cgroups: str) -> tuple[str, ...]:
+    """Return the ids of the containers that this content of /proc/PID/cgroup tells of, the outermost first.
 
-    The innermost counts: a runtime may itself run in a container.
+    Runtimes run in containers, too (Docker in Docker, kind, k3d). An instance of LXC, Incus or systemd-machined is
+    `lxc:NAME` or `machine:NAME`, which is the id of no container.
     """
     paths = [line.split(":", 2)[-1] for line in cgroups.splitlines()]
-    found = next(filter(None, map(_ID.findall, paths)), None)
-    return str(found[-1]) if found else next(filter(None, map(_named, paths)), "")
+    return next(filter(None, map(_chain, paths)), ()) or next(((name,) for path in paths if (name := _named(path))), ())
+
+
+def _chain(path: str) -> tuple[str, ...]:
+    found = [*_ID.finditer(path), *_INSTANCE.finditer(path)]
+    return tuple(":".join(filter(None, each.groups())) for each in sorted(found, key=re.Match.start))
 
 
 def outermost(path: str) -> str:
@@ -72,10 +80,11 @@ def owner_of(pid: int, proc: Path = Path("/proc")) -> str | None:
 
 
 def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
-    """Return the process with all that /proc tells of it. A process that is gone, or not ours to see, has no name."""
+    """Return the process with all that /proc tells of it. A process that is not ours to see has no name."""
     directory = proc / str(holder.pid)
-    name, cgroups = _read(directory / "comm"), _read(directory / "cgroup")
-    return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups), holder.share)
+    name, (*around, container) = _read(directory / "comm"), containers_of(_read(directory / "cgroup")) or ("",)
+    gone = not name and not directory.exists()
+    return Process(holder.pid, name.strip(), holder.memory, container, holder.share, around=tuple(around), gone=gone)
 
 
 def opened(root: Path = Path("/")) -> Iterator[tuple[int, dict[str, str]]]:
@@ -90,9 +99,16 @@ def opened(root: Path = Path("/")) -> Iterator[tuple[int, dict[str, str]]]:
 
 def in_words(process: Process) -> str:
     """Return the process as a reason names it."""
-    inside = f", container {process.container[:12]}" if process.container else ""
+    if process.gone:
+        return f"process {process.pid}, which does not exist any more (the driver still lists it),"
+    inside = f", container {short(process.container)}" if process.container else ""
     share = f", share {process.share}" if process.share else ""
     return f"process {process.pid} ({process.name or 'no name'}{inside}{share})"
+
+
+def short(container: str) -> str:
+    """Return as much of a container's id as people say."""
+    return container if ":" in container else container[:12]
 
 
 def _read(path: Path) -> str:

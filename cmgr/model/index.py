@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.node import Node
@@ -27,6 +27,17 @@ def _by_id(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequenc
 def with_id(node: Node, id_: str) -> Sequence[Container]:
     """Return the containers with this id: of several runtimes there can be several."""
     return _by_id(node.containers).get(id_, ())
+
+
+def running_in(node: Node, process: Process) -> Sequence[Container]:
+    """Return the known containers that the process is in, the outermost first: of each engine one.
+
+    Those of one engine are never in each other, and whoever is given a control group names those in it as he likes.
+    """
+    found: dict[tuple[str, str], Container] = {}
+    for container in (each for id_ in process.containers for each in with_id(node, id_)):
+        found.setdefault((container.key.runtime, container.key.namespace), container)
+    return tuple(found.values())
 
 
 def users_on(node: Node, chips: Iterable[ChipId]) -> Iterable[Container]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cmgr.model.bars import Bar, Users, bar_of
 from cmgr.model.homes import replaced
-from cmgr.model.index import held_on, users_on, with_id
+from cmgr.model.index import held_on, running_in, users_on
 from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
@@ -269,10 +269,13 @@ def all_unclear(containers: Mapping[ContainerKey, Container]) -> Sequence[Contai
 
 
 def users_listed(node: Node, chip: ChipId) -> list[tuple[Process, Container | None]]:
-    """Return the processes that the driver lists on the chip and that keep it from a reset, each with its container."""
+    """Return the processes that the driver lists on the chip and that keep it from a reset, each with its container.
+
+    Whether one that does not exist any more keeps it from that, only its driver can say.
+    """
     report = node.reports.get(chip)
-    found = [p for p in report.processes if not p.yields] if report is not None else []
-    return [(process, next(reversed(with_id(node, process.container)), None)) for process in found]
+    found = [p for p in report.processes if not p.yields and not p.gone] if report is not None else []
+    return [(process, next(reversed(running_in(node, process)), None)) for process in found]
 
 
 def is_spared(node: Node, container: Container) -> bool:

@@ -38,6 +38,11 @@ RECOVERING_LONG = timedelta(seconds=400)
 STARTING_LONG = timedelta(seconds=30)
 """After so long a person is told to look: as long as in the reference."""
 
+STOPS = {"lxc": "incus stop {0}, or lxc-stop -n {0}", "machine": "machinectl poweroff {0}"}
+"""How a person stops an instance that is no container of a runtime."""
+
+OF_NOBODY = "it is asked again by itself; ps -fp PID shows what the process is, and fuser -v who has the device open"
+
 RECOVERING = frozenset({Phase.LISTING, Phase.WAITING, Phase.RESETTING, Phase.VERIFYING})
 
 
@@ -276,15 +281,19 @@ def clearing(known: Iterable[str], names: Iterable[str]) -> str:
 
 
 def _of_process(node: Node, ring: Ring) -> Hint:
-    """Return what to do about a process on the ring that is in no container which cmgr stops."""
+    """Return what to do about a process on the ring for which it waits."""
     for process, container in (user for chip in ring.chips for user in users_listed(node, chip)):
         if f"process {process.pid} " not in ring.reason:
             continue
-        if container is not None and container.ignored:
+        if container is not None:
             return hint(f"to have it reset, stop {called(node, container.key)} yourself")
-        if container is None:
-            return hint(f"to have it reset, end process {process.pid} ({one_line(process.name) or '?'}) yourself")
-    return NO_HINT
+        manager, _, instance = process.container.rpartition(":")
+        if manager in STOPS:
+            return hint(f"to have it reset, stop its instance yourself: {STOPS[manager].format(shlex.quote(instance))}")
+        inside = f", in a container that cmgr does not know: {one_line(process.container)}" if process.container else ""
+        name = one_line(process.name) or "?"
+        return hint(f"to have it reset, end process {process.pid} ({name}) yourself{inside}")
+    return hint(OF_NOBODY) if "process " in ring.reason else NO_HINT
 
 
 def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> Hint:

@@ -201,6 +201,7 @@ class Process(TypedDict):
     memory: Annotated[int, "bytes of the chip's memory"]
     container: NotRequired[Annotated[str, "the id of the container that it is in, where the driver can tell"]]
     share: NotRequired[Annotated[str, "the id of the share that it is on, where the driver can tell"]]
+    gone: NotRequired[Annotated[bool, "true: it does not exist any more, and the driver still lists it"]]
 
 
 class Share(TypedDict):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cmgr.frozen import dataclass
 from cmgr.model.containers.moving.spares import free_chips
 from cmgr.model.faults.isolation import release_at
-from cmgr.model.index import with_id
+from cmgr.model.index import running_in
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
@@ -240,13 +240,14 @@ def _process(process: Process) -> "shapes.Process":
         told["container"] = one_line(process.container)
     if process.share:
         told["share"] = one_line(process.share)
+    if process.gone:
+        told["gone"] = True
     return told
 
 
 def _share(node: Node, share: Share, chip: Chip, processes: Iterable[Process]) -> "shapes.Share":
-    inside = {process.container for process in processes if process.share == share.id and process.container}
+    users = {c.name for process in processes if process.share == share.id for c in running_in(node, process)}
     lost = not share.there and any(name in share.aliases for name in lost_names(chip))
-    users = {c.name for of_id in inside for c in with_id(node, of_id)}
     users |= {c.name for alias in share.aliases for c in _asking(node.containers).get(alias, ())}
     return {
         "id": one_line(share.id),

@@ -1,5 +1,6 @@
 """The contract that every chip driver keeps. A subclass gives the driver and plays the hardware's part."""
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ from cmgr.ports import ChipDriver, DriverFact
 from tests.support.waiting import PATIENCE
 
 CODE = "80E24E00"
+HOLDER = os.getpid()
+"""A process that there is."""
+
 OTHER_CODE = "80C98008"
 HOUR = timedelta(hours=1)
 SOON = timedelta(milliseconds=20)
@@ -212,8 +216,8 @@ class ChipDriverContract(ABC):
         driver.close()
 
     def test_a_process_is_read(self, driver: ChipDriver, ring: tuple[ChipId, ...]) -> None:
-        self.hold(driver, ring[1], 4242)
-        assert [process.pid for process in driver.read([ring[1]])[0].processes] == [4242]
+        self.hold(driver, ring[1], HOLDER)
+        assert [process.pid for process in driver.read([ring[1]])[0].processes] == [HOLDER]
 
     def test_a_reset_boots_the_ring_and_cures_it(self, driver: ChipDriver, ring: tuple[ChipId, ...]) -> None:
         self.occur(driver, ring[1], self.code, Assertion.OCCURRED)
@@ -226,8 +230,8 @@ class ChipDriverContract(ABC):
         self, driver: ChipDriver, ring: tuple[ChipId, ...]
     ) -> None:
         self.occur(driver, ring[0], self.code, Assertion.OCCURRED)
-        self.hold(driver, ring[-1], 4242)
-        with pytest.raises(ResetRefused, match="4242") as refused:
+        self.hold(driver, ring[-1], HOLDER)
+        with pytest.raises(ResetRefused, match=str(HOLDER)) as refused:
             driver.reset(ring, [ring[0]], frozenset({self.code}))
         assert f"chip {ring[-1]}" in refused.value.message
         self.assert_not_reset(driver, ring)
@@ -260,8 +264,8 @@ class ChipDriverContract(ABC):
     def test_a_reset_that_a_person_ordered_is_refused_while_a_process_is_there_or_a_chip_is_silent(
         self, driver: ChipDriver, ring: tuple[ChipId, ...]
     ) -> None:
-        self.hold(driver, ring[-1], 4242)
-        with pytest.raises(ResetRefused, match="4242"):
+        self.hold(driver, ring[-1], HOLDER)
+        with pytest.raises(ResetRefused, match=str(HOLDER)):
             driver.reset(ring, [ring[0]], frozenset())
         self.silence(driver, ring[0])
         with pytest.raises(ResetRefused):

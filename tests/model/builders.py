@@ -167,6 +167,7 @@ class Cmgr:
         self.truth = {c.key: c for c in containers}
         self.faults: dict[int, set[str]] = {c.id: set() for c in self.chips}
         self.processes: dict[int, str] = {}
+        self.listed: dict[int, Process] = {}
         self.inside: dict[int, ContainerKey] = {}
         self.silent: set[int] = set()
         self.unbooted: set[int] = set()
@@ -351,6 +352,7 @@ class Cmgr:
             return ChipReport(chip, booted=False, in_reset=chip in self.in_reset)
         on = [Process(1, c.name) for c in self.truth.values() if c.running and str(chip) in c.claims]
         on += [Process(99, self.processes[chip], yields=chip in self.yielding)] if chip in self.processes else []
+        on += [self.listed[chip]] if chip in self.listed else []
         if chip in self.inside and self.truth[self.inside[chip]].running:
             on.append(Process(2, "python3", container=self.inside[chip].id))
         faults, shares = tuple(Reported(c) for c in sorted(self.faults[chip])), self.shares.get(chip, ())

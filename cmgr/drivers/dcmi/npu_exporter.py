@@ -6,6 +6,7 @@ Only what cmgr knows is told: the exporter's -1 for a value that could not be ha
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from cmgr.model.index import running_in
 from cmgr.model.scope import active_faults
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.node import Node
@@ -85,7 +86,6 @@ _MADE: Mapping[str, tuple[str, Callable[[float], float]]] = {
 def told(node: Node, measured: Mapping[ChipId, Values]) -> Iterable[Told]:
     """Return what NPU Exporter would tell of these chips."""
     yield Told("machine_npu_nums", {}, float(len(node.chips)))
-    by_id = {each.key.id: each for each in node.containers.values()}
     for number, chip in sorted(node.chips.items()):
         users = sorted((c for c in node.containers.values() if c.running and number in c.chips), key=lambda c: c.key)
         labels = _labels(chip, users)
@@ -96,7 +96,7 @@ def told(node: Node, measured: Mapping[ChipId, Values]) -> Iterable[Told]:
         for place, code in enumerate(c for c in codes if _is_hexadecimal(c)):
             yield Told(f"npu_chip_info_error_code{f'_{place}' if place else ''}", labels, float(int(code, 16)))
         yield from _containers(labels, values, users)
-        yield from _processes(node, number, labels, by_id)
+        yield from _processes(node, number, labels)
 
 
 def _labels(chip: Chip, users: list[Container]) -> dict[str, str]:
@@ -149,13 +149,13 @@ def _containers(labels: Mapping[str, str], values: Mapping[str, float], users: l
             yield Told(name, labels, float(values[ours]))
 
 
-def _processes(node: Node, chip: ChipId, labels: Mapping[str, str], by_id: Mapping[str, Container]) -> Iterator[Told]:
+def _processes(node: Node, chip: ChipId, labels: Mapping[str, str]) -> Iterator[Told]:
     report = node.reports.get(chip)
     if report is None or not report.is_up:
         return
     yield Told("npu_chip_info_process_info_num", labels, float(len(report.processes)))
     for process in report.processes:
-        each = by_id.get(process.container)
+        each = next(iter(running_in(node, process)), None)
         own: dict[str, Any] = {"container_name": _cut(each.name) if each is not None else ""}
         own |= {"process_id": str(process.pid), "container_id": _cut(process.container)}
         yield Told("npu_chip_info_process_info", {**labels, **own}, process.memory / _MEGABYTE)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from cmgr.frozen import replace
 from cmgr.model.holds.restarters import look_who_uses
+from cmgr.model.index import running_in
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.handling.policy import OF_IMAGE, Policy
@@ -32,8 +33,8 @@ def _fits(pattern: str, container: Container) -> bool:
 def users_seen(turn: Turn, reports: Iterable[ChipReport]) -> None:
     """Take in whose processes the driver sees on chips: those containers use them, whatever their definitions say."""
     for report in reports:
-        inside = {process.container for process in report.processes} - {""}
-        for container in [c for c in turn.node.containers.values() if c.key.id in inside] if inside else ():
+        inside = {c.key: c for process in report.processes for c in running_in(turn.node, process)}
+        for container in inside.values():
             # Of one that is ignored a process keeps its chip from a reset while it is there, and no longer.
             if container.running and not container.ignored and report.chip not in container.chips:
                 _uses(turn, container, report.chip)

@@ -11,6 +11,7 @@ from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.faults import UNKNOWN_MODULE, FaultClass, FaultCode, FaultKey, Severity, severity_of
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.handling.policy import look_again_after
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ReadNeeded, RingRead
 from cmgr.model.values.node import known_faults
 
@@ -34,6 +35,7 @@ def ring_read(turn: Turn, fact: RingRead) -> bool:
         return False  # An answer that nobody waits for any more.
     issued = ring.asked[1]
     for report in fact.reports:
+        _tell_gone(turn, report)
         turn.put_report(report)
         if report.is_up:
             _reconcile(turn, report, issued)
@@ -55,6 +57,16 @@ def ring_read(turn: Turn, fact: RingRead) -> bool:
     if again:
         turn.ask_read(ring, "something happened while it was read", not_older=turn.at)
     return True
+
+
+def _tell_gone(turn: Turn, report: ChipReport) -> None:
+    """Tell of the processes that the driver lists anew and that do not exist."""
+    before = turn.node.reports.get(report.chip)
+    known = {process.pid for process in before.processes if process.gone} if before is not None else set()
+    for process in report.processes:
+        if process.gone and process.pid not in known:
+            text = f"process {process.pid} is on chip {report.chip}, says the driver, and does not exist any more"
+            turn.note(NoteKind.WARNING, text, turn.ring_of(report.chip), chip=report.chip)
 
 
 def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:

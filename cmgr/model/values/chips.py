@@ -146,7 +146,8 @@ class Process:
     """A process that the driver sees on a chip. `memory` is in bytes, `container` the id of the one that it is in.
 
     `share`: the id of the share that it is on, where the driver tells. `yields`: the driver ends it itself for a reset,
-    so that it is in nobody's way.
+    so that it is in nobody's way. `around`: the ids of the containers that `container` runs in, the outermost first.
+    `gone`: there is no such process, though the driver lists it: only the driver's own word, or a reset, ends that.
     """
 
     pid: int
@@ -155,6 +156,13 @@ class Process:
     container: str = ""
     share: str = ""
     yields: bool = False
+    around: tuple[str, ...] = ()
+    gone: bool = False
+
+    @property
+    def containers(self) -> tuple[str, ...]:
+        """Return the ids of all containers that it is in, the outermost first."""
+        return (*self.around, self.container) if self.container else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from cmgr.model.index import running_in
 from cmgr.model.values.chips import ChipId, Process, Share
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
@@ -68,8 +69,8 @@ def _processes(node: Node) -> Iterator[tuple[ChipId, Process]]:
             yield from ((chip, process) for process in sorted(report.processes, key=lambda process: process.pid))
 
 
-def _by_id(node: Node) -> dict[str, Container]:
-    return {each.key.id: each for each in node.containers.values()}
+def _user(node: Node, process: Process) -> Container | None:
+    return next(iter(running_in(node, process)), None)
 
 
 @_gauge(
@@ -78,8 +79,7 @@ def _by_id(node: Node) -> dict[str, Container]:
     *("chip", "runtime", "namespace", "container"),
 )
 def _container_memory(look: Look) -> Samples:
-    known = _by_id(look.node)
-    inside = ((chip, known.get(process.container), process) for chip, process in _processes(look.node))
+    inside = ((chip, _user(look.node, process), process) for chip, process in _processes(look.node))
     return _bounded((_labels(chip, each), float(p.memory)) for chip, each, p in inside if each is not None)
 
 
@@ -89,10 +89,8 @@ def _container_memory(look: Look) -> Samples:
     *("chip", "pid", "process", "container"),
 )
 def _process_memory(look: Look) -> Samples:
-    known = _by_id(look.node)
-
     def container(process: Process) -> str:
-        each = known.get(process.container)
+        each = _user(look.node, process)
         return _cut(each.name) if each is not None else process.container[:12]
 
     return _bounded(
@@ -128,7 +126,7 @@ def _on_shares(node: Node) -> Iterator[tuple[str, ...]]:
     running = sorted((each for each in node.containers.values() if each.running), key=lambda each: each.key)
     for chip, share in _shares(node):
         report = node.reports.get(chip)
-        inside = {p.container for p in report.processes if p.share == share.id} if report is not None else set()
+        inside = {id_ for p in report.processes if p.share == share.id for id_ in p.containers} if report else set()
         for each in running:
             if each.key.id in inside or each.claims & share.aliases:
                 where, *who = _labels(chip, each)

@@ -101,7 +101,7 @@ struct reset {
 struct world {
     pthread_mutex_t lock;
     uint32_t bell;
-    int32_t ready, gpus, unmanaged, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
+    int32_t ready, gpus, unmanaged, lose, twice, mortal, ghosts, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
     int32_t no_monitor;
     int32_t opens; /* Milliseconds. */
     int32_t loads; /* Of the module. */
@@ -199,6 +199,15 @@ int standin_create(int gpus) {
 /* ---- who has a GPU open ---- */
 
 static int alive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
+
+/* With `ghosts` set a process that does not live is listed on and holds nothing: nvitop 134, mxnet 4242, "no such
+ * process", which only a reset ended. That the driver lets that reset begin is a guess. */
+static int has_users(struct gpu *g) {
+    for (int i = 0; i < g->processes; i++)
+        if (!W->ghosts || alive(g->process[i].pid))
+            return 1;
+    return 0;
+}
 
 /* With `mortal` set a process is on its GPU for as long as it lives. */
 static void bury(struct gpu *g) {
@@ -923,7 +932,7 @@ static int *number(int gpu, const char *name) {
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask}, {"asked", &g->asked}, {"actions", &g->actions},
         {"no_monitor", &W->no_monitor}, {"opens", &W->opens},
         {"fabric_summary", &g->fabric_summary}, {"lost_answers", &W->lost_answers},
-        {"lose", &W->lose}, {"mortal", &W->mortal}, {"twice", &W->twice}, {"boot_by_hand", &W->boot_by_hand}, {"persistence_holds", &W->persistence_holds},
+        {"lose", &W->lose}, {"mortal", &W->mortal}, {"ghosts", &W->ghosts}, {"twice", &W->twice}, {"boot_by_hand", &W->boot_by_hand}, {"persistence_holds", &W->persistence_holds},
         {"reset_answer", &W->reset_answer}, {"reset_hangs", &W->reset_hangs}, {"hanging_resets", &W->hanging_resets}, {"cures_nothing", &W->cures_nothing},
         {"wide_records", &W->wide_records}, {"resets", &W->resets}, {"lists", &W->lists}, {"waits", &W->waits},
     };
@@ -1025,7 +1034,7 @@ static int refusal(uint64_t gpus) {
         if (g->lost)
             return LOST;
         bury(g);
-        if (is_open(g) || g->processes || (g->persistent && W->persistence_holds))
+        if (is_open(g) || has_users(g) || (g->persistent && W->persistence_holds))
             return IN_USE;
         for (int peer = 0; peer < W->gpus; peer++)
             if (W->gpu[peer].group == g->group && !(gpus >> peer & 1))

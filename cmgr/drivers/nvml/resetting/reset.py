@@ -59,7 +59,10 @@ class Resetter:
         for chip, known in ring.items():
             began, reading = time.monotonic(), self._reading(chip, ring)
             # Where the GPU does not say it, what is wrong with it is the reason for the reset, and no objection.
-            users = users_of(known.minor, self._root) if reading.holders is None else self._named(reading.holders)
+            users = tuple(process for process in self._named(reading.holders or ()) if not process.gone)
+            # A process that is gone may be listed for good, or while another one has open what it had opened.
+            if not users and (reading.holders is None or reading.holders):
+                users = users_of(known.minor, self._root)
             if users:
                 raise ResetRefused(f"cannot reset {listed(ring)}: {in_words(users[0])} is on chip {chip}")
             if chip in faulty:

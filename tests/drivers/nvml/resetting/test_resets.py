@@ -115,6 +115,24 @@ def test_whoever_has_the_file_of_a_gpu_open_that_does_not_say_who_uses_it_keeps_
     assert machine.resets == ()
 
 
+def test_a_process_that_does_not_exist_is_no_objection_and_who_has_its_file_open_is(
+    machine: Standin, opened: Open, tmp_path: Path
+) -> None:
+    driver = opened(machine, root=tmp_path)
+    machine.process(0, 4_190_001)
+    machine.set("ghosts", 1)
+    process(tmp_path, 7, "worker", "0::/")
+    with pytest.raises(ResetRefused, match=r"process 7 \(worker\) is on chip 0"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    (tmp_path / "proc/7/fd/3").unlink()
+    machine.set("ghosts", 0)
+    with pytest.raises(ResetRefused, match="held open by somebody whom cmgr cannot see"):
+        driver.reset([FIRST], [FIRST], NO_CODES)  # The tool refuses where the driver knows better.
+    machine.set("ghosts", 1)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    assert machine.resets[-1] == FakeReset(frozenset({0}), abi.OK)
+
+
 def test_a_gpu_that_does_not_say_whether_it_is_divided_is_so_by_its_last_answer(machine: Standin, opened: Open) -> None:
     machine.divide(0, 2)
     driver = opened(machine)
