@@ -151,7 +151,7 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
         case ContainerSeen():
             container_seen(turn, fact.container)
         case ContainerRemoved():
-            container_removed(turn, fact.key)
+            container_removed(turn, fact.key, f"an event of {fact.key.runtime}")
         case ContainersListed():
             containers_listed(turn, fact)
         case ContainerStopped():

@@ -173,6 +173,7 @@ CREATE TABLE holds (
     places TEXT DEFAULT '[]' NOT NULL,
     reason TEXT DEFAULT '' NOT NULL,
     follows TEXT DEFAULT '[]' NOT NULL,
+    anew TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE isolations (
@@ -260,6 +261,7 @@ CREATE TABLE kept_holds (
     places TEXT DEFAULT '[]' NOT NULL,
     reason TEXT DEFAULT '' NOT NULL,
     follows TEXT DEFAULT '[]' NOT NULL,
+    anew TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE machine_faults (
@@ -438,5 +440,6 @@ CREATE TABLE troubles (
     chips TEXT DEFAULT '[]' NOT NULL,
     codes TEXT DEFAULT '[]' NOT NULL,
     containers TEXT DEFAULT '[]' NOT NULL,
+    lines TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (kind, about)
 );

@@ -88,6 +88,7 @@ class Trouble(TypedDict):
     hint: Annotated[str, "what to do; often nothing"]
     orders: Orders
     stays: Annotated[bool, "nobody can see when it is over: it stays until `cmgr acknowledge`"]
+    lines: NotRequired[Annotated[list[str], "what to type in a shell, line by line, to make a removed container again"]]
 
 
 class Late(TypedDict):

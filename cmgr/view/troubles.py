@@ -100,7 +100,7 @@ def row(trouble: Trouble) -> "shapes.Trouble":
     if trouble.stays:
         seen = order("acknowledge", trouble=trouble.id)
         what, orders = "; ".join(filter(None, (what, f"when it is seen to: {seen}"))), (*orders, seen)
-    return {
+    told: shapes.Trouble = {
         "id": trouble.id,
         "kind": str(trouble.kind),
         "about": one_line(trouble.about),
@@ -112,6 +112,9 @@ def row(trouble: Trouble) -> "shapes.Trouble":
         "orders": rows(orders),
         "stays": trouble.stays,
     }
+    if trouble.lines:
+        told["lines"] = [*map(one_line, trouble.lines)]
+    return told
 
 
 def of_service(found: Iterable[Trouble]) -> list[str]:

@@ -17,6 +17,7 @@ NAMES = re.compile(r"dcmi|ascend|davinci|huawei|(?<![a-z])v?npu|nvidia|nvml|cuda
 ELSEWHERE = {
     "config/sim.py": "the pretended chips are called like real ones",
     "runtimes/labels.py": "an orchestrator is called so",
+    "runtimes/docker/anew.py": "an option of the docker command is called so",
     "config/tables/rules.py": "operators bring files of this format, whoever made the chips",
 }
 """Where else a vendor is named, and why."""

@@ -57,6 +57,8 @@ def status(told: "shapes.Status", page: Page, *, brief: bool = False) -> list[st
     parts = [_service(told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
     lines = [part for line in to_type(told) for part in render.paragraph(f"  {line}", page.width, indent="    ")]
     parts.append(["what to do:", *lines] if lines else [])
+    # No line is broken: they are copied into a shell.
+    parts += [[f"{t['text']}, to make it again:", *t["lines"]] for t in told["troubles"] if "lines" in t and not brief]
     return [line for part in parts if part for line in ["", *part]][1:]
 
 

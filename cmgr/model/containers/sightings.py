@@ -140,7 +140,7 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
         known = turn.node.containers.get(key)
         newer = known is not None and known.seen is not None and known.seen > issued
         if key.runtime == fact.runtime and not newer:
-            container_removed(turn, key)
+            container_removed(turn, key, f"the list of {fact.runtime}")
 
 
 def _take_in(turn: Turn, listed: Mapping[ContainerKey, Container], issued: datetime) -> None:

@@ -10,6 +10,8 @@ from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, full_name
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
+SEE_TO_IT = "see to it that it runs, if it is still needed"
+
 
 def end_hold(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold at once: there is nothing to put right."""
@@ -46,8 +48,11 @@ def leave(turn: Turn, hold: Hold, why: str) -> None:
     hand_back(turn, hold, why)
 
 
-def lose(turn: Turn, hold: Hold, why: str) -> None:
-    """Tell loudly that a promise cannot be kept any more, and make that the outcome of the episodes it is about."""
+def lose(turn: Turn, hold: Hold, why: str, lines: tuple[str, ...] = ()) -> None:
+    """Tell loudly that a promise cannot be kept any more, and make that the outcome of the episodes it is about.
+
+    `lines`: what makes the container again in a shell.
+    """
     ring_told = turn.ring_for(hold.chips)
     for ring in turn.rings_of(hold.chips):
         if ring.in_episode:
@@ -58,11 +63,12 @@ def lose(turn: Turn, hold: Hold, why: str) -> None:
             full_name(hold.key, hold.name),
             f"{hold.name} is lost",
             why,
-            "see to it that it runs, if it is still needed",
+            f"to make it again, type these {len(lines)} lines" if lines else SEE_TO_IT,
             stays=True,
             ring=ring_told.id if ring_told is not None else None,
             chips=tuple(sorted(hold.chips)),
             containers=(hold.name,),
+            lines=lines,
         )
     )
 
@@ -91,8 +97,8 @@ def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
     return True
 
 
-def container_removed(turn: Turn, key: ContainerKey) -> None:
-    """The container exists no more: what was promised cannot be kept."""
+def container_removed(turn: Turn, key: ContainerKey, by: str) -> None:
+    """The container exists no more: what was promised cannot be kept. `by`: whose word that is."""
     hold = turn.node.holds.get(key)
     if hold is not None and not hold.is_held_down:
         # It ran, and was theirs already but for a formality.
@@ -104,7 +110,8 @@ def container_removed(turn: Turn, key: ContainerKey) -> None:
         container = turn.node.containers.get(key)
         removed = container is not None and container.auto_remove
         why = "it was started with --rm, and its end removed it" if removed else "somebody removed it"
-        lose(turn, hold, f"{why}; cmgr cannot start it again")
+        lines = () if removed else hold.anew or (container.anew if container is not None else ())
+        lose(turn, hold, f"{why}{f', says {by}' if lines else ''}; cmgr cannot start it again", lines)
     turn.drop_hold(key)
     turn.drop_container(key)
 

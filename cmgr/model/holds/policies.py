@@ -8,6 +8,9 @@ from cmgr.model.values.services.containers import NO_RESTART, Container
 
 def policy_seen(turn: Turn, hold: Hold, container: Container) -> Hold:
     """Take in the policy that a held container has now; return its hold."""
+    if container.anew and (not hold.anew or container.restart_policy == hold.restart_policy):
+        hold = replace(hold, anew=container.anew)  # While its policy is off, that is missing in them.
+        turn.put_hold(hold)
     hold = _with_policy(turn, hold, container)
     if hold.state is HoldState.RETURNING and hold.attempt.retry_at and container.restart_policy == hold.restart_policy:
         hold = replace(hold, attempt=replace(hold.attempt, retry_at=None))  # Somebody else has done it.

@@ -166,6 +166,7 @@ class Hold:
     `places`: how many were to run on each of its chips when it was held, itself among them.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
     `follows`: those with which it is stopped and started.
+    `anew`: as that of its container, with the restart policy that it had.
     `reason`: why it is not started now, or why it is stopped, as was decided; empty where nothing is in the way.
     """
 
@@ -193,6 +194,7 @@ class Hold:
     places: Mapping[ChipId, int] = field(default_factory=dict)
     reason: str = ""
     follows: frozenset[ContainerKey] = frozenset()
+    anew: tuple[str, ...] = ()
     revived: ThisLife[str] = ""
     unsure: ThisLife[datetime | None] = None
     heard: ThisLife[datetime | None] = None

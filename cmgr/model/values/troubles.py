@@ -129,6 +129,7 @@ class Trouble:
 
     `text` says it in a few words, `why` says more, `hint` what a person can do. `orders`: those of the hint.
     `since` None: nobody knows.
+    `lines`: what to type in a shell, line by line.
     `stays`: nobody can see when it is over, so that it stays until a person acknowledges it.
     """
 
@@ -144,6 +145,7 @@ class Trouble:
     chips: tuple[ChipId, ...] = ()
     codes: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
     orders: ThisLife[tuple[Order, ...]] = ()
 
     @property

@@ -5,7 +5,7 @@ Nothing is left out silently: what the description has and the commands do not c
 
 import http.client
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from urllib.parse import quote
 
@@ -86,9 +86,10 @@ def adoption(container: Json, image: Json, slot: str) -> Adoption:
     config, host = mapping(container.get("Config")), mapping(container.get("HostConfig"))
     base = mapping(image.get("Config"))
     words = ["docker", "create", "--name", text(container, "Name").lstrip("/"), "--device", f"{SLOT}{slot}"]
-    words += [*_of_host(host), *_of_config(config, base, text(container, "Id"))]
-    words += [text(config, "Image"), *_command(config, base)]
-    return Adoption(shlex.join(words), tuple(_left(container, config, host)))
+    variables = {variable for notation in notations() for variable in notation.variables}
+    words += [*of_host(host), *of_config(config, base, text(container, "Id"), variables)]
+    words += [text(config, "Image"), *command(config, base)]
+    return Adoption(shlex.join(words), tuple(_left(container, host)))
 
 
 def described(path: str, name: str) -> tuple[Json, Json]:
@@ -115,7 +116,8 @@ def _asked(path: str, target: str) -> Json:
     return told
 
 
-def _of_host(host: Json) -> Iterator[str]:
+def of_host(host: Json) -> Iterator[str]:
+    """Yield what its `HostConfig` says, but for chips."""
     policy = mapping(host.get("RestartPolicy"))
     if text(policy, "Name") not in ("", "no"):
         most = policy.get("MaximumRetryCount")
@@ -127,7 +129,7 @@ def _of_host(host: Json) -> Iterator[str]:
             if value and value != _USUAL.get(name) and isinstance(value, str | int):
                 yield from (option, str(value))
     for name, option in _LISTS.items():
-        yield from _each(option, (str(item) for item in items(host.get(name))))
+        yield from each(option, (str(item) for item in items(host.get(name))))
     yield from _of_parts(host)
 
 
@@ -135,31 +137,31 @@ def _of_parts(host: Json) -> Iterator[str]:
     """Yield what has a form of its own."""
     if isinstance(cpus := host.get("NanoCpus"), int) and cpus:
         yield from ("--cpus", f"{cpus / 1e9:g}")
-    yield from _each("--publish", _ports(mapping(host.get("PortBindings"))))
-    yield from _each("--sysctl", (f"{k}={v}" for k, v in sorted(texts(host.get("Sysctls")).items())))
-    yield from _each("--storage-opt", (f"{k}={v}" for k, v in sorted(texts(host.get("StorageOpt")).items())))
-    yield from _each("--tmpfs", (f"{k}:{v}" if v else k for k, v in sorted(texts(host.get("Tmpfs")).items())))
+    yield from each("--publish", _ports(mapping(host.get("PortBindings"))))
+    yield from each("--sysctl", (f"{k}={v}" for k, v in sorted(texts(host.get("Sysctls")).items())))
+    yield from each("--storage-opt", (f"{k}={v}" for k, v in sorted(texts(host.get("StorageOpt")).items())))
+    yield from each("--tmpfs", (f"{k}:{v}" if v else k for k, v in sorted(texts(host.get("Tmpfs")).items())))
     for limit in map(mapping, items(host.get("Ulimits"))):
         yield from ("--ulimit", f"{text(limit, 'Name')}={limit.get('Soft')}:{limit.get('Hard')}")
     for device in map(mapping, items(host.get("Devices"))):
-        if not _is_chip(text(device, "PathOnHost")):
+        if not is_chip(text(device, "PathOnHost")):
             whole = ":".join((text(device, "PathOnHost"), text(device, "PathInContainer")))
             yield from ("--device", f"{whole}:{text(device, 'CgroupPermissions') or 'rwm'}")
     log = mapping(host.get("LogConfig"))
     if text(log, "Type") not in ("", "json-file") or mapping(log.get("Config")):
         yield from ("--log-driver", text(log, "Type"))
-        yield from _each("--log-opt", (f"{k}={v}" for k, v in sorted(texts(log.get("Config")).items())))
+        yield from each("--log-opt", (f"{k}={v}" for k, v in sorted(texts(log.get("Config")).items())))
 
 
-def _of_config(config: Json, base: Json, id_: str) -> Iterator[str]:
-    variables = {variable for notation in notations() for variable in notation.variables}
+def of_config(config: Json, base: Json, id_: str, without: Collection[str]) -> Iterator[str]:
+    """Yield what its `Config` says beyond that of its image, `base`. `without`: variables that are left out."""
     inherited = items(base.get("Env"))
     for line in items(config.get("Env")):
-        if line not in inherited and str(line).partition("=")[0] not in variables:
+        if line not in inherited and str(line).partition("=")[0] not in without:
             yield from ("--env", str(line))
     given = texts(base.get("Labels"))
     fresh = {k: v for k, v in texts(config.get("Labels")).items() if given.get(k) != v}
-    yield from _each("--label", (f"{k}={v}" for k, v in sorted(fresh.items())))
+    yield from each("--label", (f"{k}={v}" for k, v in sorted(fresh.items())))
     for name, option in (("User", "--user"), ("WorkingDir", "--workdir"), ("StopSignal", "--stop-signal")):
         if text(config, name) and text(config, name) != text(base, name):
             yield from (option, text(config, name))
@@ -168,11 +170,28 @@ def _of_config(config: Json, base: Json, id_: str) -> Iterator[str]:
     if isinstance(seconds := config.get("StopTimeout"), int):
         yield from ("--stop-timeout", str(seconds))
     yield from (flag for name, flag in (("Tty", "--tty"), ("OpenStdin", "--interactive")) if config.get(name) is True)
+    if (check := mapping(config.get("Healthcheck"))) != mapping(base.get("Healthcheck")):
+        yield from _of_check(check)
     if items(config.get("Entrypoint")) != items(base.get("Entrypoint")):
-        yield from _each("--entrypoint", (str(item) for item in items(config.get("Entrypoint"))[:1]))
+        yield from each("--entrypoint", (str(item) for item in items(config.get("Entrypoint"))[:1]))
 
 
-def _command(config: Json, base: Json) -> list[str]:
+def _of_check(check: Json) -> Iterator[str]:
+    kind, *words = [*map(str, items(check.get("Test"))), ""][: max(1, len(items(check.get("Test"))))]
+    if kind == "NONE":
+        yield "--no-healthcheck"
+    elif words:
+        yield from ("--health-cmd", words[0] if kind == "CMD-SHELL" else shlex.join(words))
+    spans = (("Interval", "interval"), ("Timeout", "timeout"), ("StartPeriod", "start-period"))
+    for name, option in spans:
+        if isinstance(nanoseconds := check.get(name), int) and nanoseconds:
+            yield from (f"--health-{option}", f"{nanoseconds}ns")
+    if isinstance(retries := check.get("Retries"), int) and retries:
+        yield from ("--health-retries", str(retries))
+
+
+def command(config: Json, base: Json) -> list[str]:
+    """Return the words behind the image's name."""
     entry, command = items(config.get("Entrypoint")), items(config.get("Cmd"))
     more = entry[1:] if entry != items(base.get("Entrypoint")) else []
     return [str(item) for item in (*more, *(command if more or command != items(base.get("Cmd")) else ()))]
@@ -184,20 +203,18 @@ def _ports(bindings: Json) -> Iterator[str]:
             yield ":".join(filter(None, (text(known, "HostIp"), text(known, "HostPort"), inside)))
 
 
-def _each(option: str, values: Iterable[str]) -> Iterator[str]:
+def each(option: str, values: Iterable[str]) -> Iterator[str]:
     for value in values:
         yield from (option, value)
 
 
-def _is_chip(path: str) -> bool:
+def is_chip(path: str) -> bool:
     return any(notation.node.fullmatch(path) for notation in notations())
 
 
-def _left(container: Json, config: Json, host: Json) -> Iterator[str]:
+def _left(container: Json, host: Json) -> Iterator[str]:
     """Yield what a person has to see to: what the command does not say."""
     yield from sorted(f"HostConfig.{name}" for name, value in host.items() if name not in _HANDLED and _says(value))
-    if mapping(config.get("Healthcheck")):
-        yield "Config.Healthcheck, where it is not the image's"
     networks = mapping(mapping(container.get("NetworkSettings")).get("Networks"))
     if len(networks) > 1:
         yield f"networks but the first: {', '.join(sorted(networks)[1:])}"

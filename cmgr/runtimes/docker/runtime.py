@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,7 +18,7 @@ from cmgr.model.values.services.origins import Origin
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes import ears
 from cmgr.runtimes.claims import majors_here, mounted_in
-from cmgr.runtimes.docker import inside
+from cmgr.runtimes.docker import anew, inside
 from cmgr.runtimes.docker.ailments import is_dockers
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
@@ -38,6 +38,10 @@ _LATE = 1.0
 
 _DEAD_TASK = re.compile(r"task [0-9a-f]{12,64}:? already exists")
 """Said of a container whose end containerd missed because dockerd was killed meanwhile; it goes on saying so."""
+
+
+_NO_NETWORK = re.compile(r"network [0-9a-f]{12,64} not found")
+"""Said of a container whose network was removed while it was down, by the network's id."""
 
 
 class DockerRuntime:
@@ -187,7 +191,7 @@ class DockerRuntime:
         if failure is not None and not container.running:
             if armed and not isinstance(failure, RuntimeAils):  # Without an answer it may be on its way up.
                 self._disarm(key, failure)
-            raise _of_start(failure)
+            raise self._of_start(key, failure)
         if not self._known.flowing:
             self._deaths.started(key.id)
         if frozen and not container.frozen:
@@ -233,6 +237,18 @@ class DockerRuntime:
                     return exc
             # containerd notices the end of the shim by itself, and clears away what it left.
             threading.Event().wait(0.2)
+
+    def _of_start(self, key: ContainerKey, failure: ContainerError) -> ContainerError:
+        """Return why a container did not start: not `ContainerGone`, for it is there."""
+        if _DEAD_TASK.search(failure.message):
+            return RuntimeAils(f"{failure.message} (containerd keeps its dead task: systemctl restart containerd)")
+        if _NO_NETWORK.search(failure.message):
+            with suppress(ContainerError):
+                network = anew.missing_network(self.document(key), failure.message)
+                return ContainerError(f"{failure.message} ({network})" if network else failure.message)
+        ails = isinstance(failure, RuntimeAils) or is_dockers(failure.message)
+        kind = RuntimeAils if ails else ContainerError
+        return kind(failure.message, hint=failure.hint)
 
     def _freeze(self, key: ContainerKey) -> None:
         what = f"pause container {self._known.name(key.id)}"
@@ -294,6 +310,9 @@ class DockerRuntime:
         found = described(document, majors_here(), brought)
         if found.concerns and found.container.running and (given := mounted_in(found.pid)):
             found = replace(found, container=replace(found.container, claims=found.container.claims | given))
+        elif found.concerns and not found.container.running:
+            lines = anew.lines(mapping(document), brought or ())
+            found = replace(found, container=replace(found.container, anew=lines))
         found = self._known.dated(id_, found)
         self._known.put(id_, found, ticket)
         return replace(found, container=self._deaths.completed(found.container))
@@ -338,12 +357,3 @@ def _reached() -> Iterator[None]:
         yield
     except RuntimeDown as exc:
         raise RuntimeAils(exc.message, hint=exc.hint) from exc
-
-
-def _of_start(failure: ContainerError) -> ContainerError:
-    """Return why a container did not start: not `ContainerGone`, for it is there."""
-    if _DEAD_TASK.search(failure.message):
-        return RuntimeAils(f"{failure.message} (containerd keeps its dead task: systemctl restart containerd)")
-    ails = isinstance(failure, RuntimeAils) or is_dockers(failure.message)
-    kind = RuntimeAils if ails else ContainerError
-    return kind(failure.message, hint=failure.hint)

@@ -235,6 +235,24 @@ def test_a_held_one_that_a_person_removes_is_told_loudly(policy: Policy) -> None
     assert (cmgr.held(), missing(cmgr.node), outcome(cmgr)) == ([], (), "failed")
 
 
+ANEW = ("docker create --name a --restart always llm", "docker start a")
+
+
+def test_what_makes_a_held_one_again_is_kept_with_the_policy_that_it_had_and_told_when_it_is_removed() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy="always:0"))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    down = cmgr.node.containers[key("a")]
+    cmgr.tell(facts.ContainerSeen(replace(down, anew=ANEW, restart_policy="always:0")))
+    cmgr.tell(facts.ContainerSeen(replace(down, anew=("docker create --name a llm",), restart_policy="")))
+    assert cmgr.hold("a").anew == ANEW
+    cmgr.begin()
+    cmgr.removes("a")
+    trouble = cmgr.node.troubles[TroubleKind.LOST, "docker//a"]
+    assert trouble.why == "somebody removed it, says an event of docker; cmgr cannot start it again"
+    assert (trouble.lines, trouble.hint) == (ANEW, "to make it again, type these 2 lines")
+
+
 def test_a_loss_is_over_when_one_of_the_same_name_runs() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.fault(0)

@@ -135,7 +135,7 @@ def outcome(node: Node, case: Case) -> str:
 def _tell(turn: Turn, case: Case) -> None:
     hold, seen, how = case
     if seen is None:
-        container_removed(turn, hold.key)
+        container_removed(turn, hold.key, "an event")
     elif how is How.ANSWERED and seen.running:
         asked = replace(hold, state=HoldState.STOPPING, attempt=Attempt(command=ORDER))
         turn.node = replace(turn.node, holds={hold.key: asked})

@@ -225,6 +225,15 @@ def test_not_found_is_gone_only_when_a_look_says_so_too(daemon: FakeDockerd, run
     error = error_of("start", daemon, runtime, lambda request: request.refuse(404, "network web not found"))
     assert not isinstance(error, ContainerGone)
     assert "network web not found" in str(error)
+    gone = 64 * "a"
+
+    def refuse(request: Request) -> None:
+        daemon.containers["c1"]["NetworkSettings"] = {"Networks": {"llmnet": {"NetworkID": gone}, "bridge": {}}}
+        request.refuse(404, f"network {gone} not found")
+
+    error = error_of("start", daemon, runtime, refuse)
+    remedy = "docker network create llmnet; docker network connect llmnet c1-name"
+    assert f"its network llmnet was removed: {remedy}" in str(error)
     del daemon.containers["c1"]
     with pytest.raises(ContainerGone, match="No such container"):
         runtime.start(KEY, NO_RESTART)

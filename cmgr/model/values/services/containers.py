@@ -105,6 +105,7 @@ class Container:
     `group_size`: how many members that has in all, 0 where its labels do not say.
     `composed`: its place in a project of docker compose, if it has one.
     `before_stop`: a command with its arguments that is run inside of it before its stop signal.
+    `anew`: the lines for a shell that make one that is down again, should it be removed; nothing where nobody knows.
     `image`: what it was made of, in its maker's words. `ignored`: a person says that it uses no chip, whatever it could
     reach; by its label, or filled in by the model, by the settings.
     `deaf`: it has been told that its first process does not take its stop signal.
@@ -177,6 +178,7 @@ class Container:
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
     unlisted: ThisLife[bool] = False
+    anew: ThisLife[tuple[str, ...]] = ()
     image: ThisLife[str] = ""
     ignored: ThisLife[bool] = False
     frozen: ThisLife[bool] = False

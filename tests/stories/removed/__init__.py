@@ -1,0 +1,1 @@
+"""Cleaners: what is down is rubbish to them, and what is held is down."""
