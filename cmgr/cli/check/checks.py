@@ -25,6 +25,7 @@ from cmgr.model.values.handling.rules import RuleKind
 from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.runtimes import documents
 from cmgr.runtimes.docker.origin import is_podman, origin_of
+from cmgr.runtimes.systemd.clients import watched
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
@@ -66,7 +67,7 @@ def findings(config: Config) -> Iterator[Finding]:
         users = None if isinstance(told, CmgrError) else [row["chips"] for row in rows if row["status"] in RUNNING]
         yield from _driver(config, users)
     yield from _injection(config)
-    yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"])
+    yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"], rows)
     yield from cdi.findings(config)
     yield from units(config)
     yield from clients(config, None if isinstance(told, CmgrError) else rows, running_in_units())
@@ -80,6 +81,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield _socket(Path(config.socket), told)
     yield from _in_the_way(rows, config.containers.ignore)
     yield from _owned(rows)
+    yield from _blind(rows, () if isinstance(told, CmgrError) else told["troubles"])
     yield around.metrics(config.metrics)
     yield from permitted.findings(config, database_of(config))
 
@@ -200,7 +202,9 @@ def _library(vendor: Vendor, config: Config) -> Iterator[Finding]:
         yield Finding(vendor.library, state, f"{place.path} ({place.origin}){text}", place.hint)
 
 
-def _runtimes(config: Config, troubles: "Iterable[shapes.Trouble]") -> Iterator[Finding]:
+def _runtimes(
+    config: Config, troubles: "Iterable[shapes.Trouble]", rows: "Iterable[shapes.Container]"
+) -> Iterator[Finding]:
     sockets = {"docker": Path(config.docker.socket), "containerd": Path(config.containerd.address)}
     names = config.runtimes
     if "auto" in names:
@@ -210,7 +214,7 @@ def _runtimes(config: Config, troubles: "Iterable[shapes.Trouble]") -> Iterator[
         if name == "sim":
             yield Finding("runtime sim", OK, f"{len(config.sim.containers)} pretended containers")
         elif name == "docker":
-            yield from _docker(sockets[name])
+            yield from _docker(sockets[name], [row for row in rows if row["runtime"] == name])
         else:
             yield _listening(f"runtime {name}", sockets[name])
     for trouble in troubles:
@@ -220,7 +224,7 @@ def _runtimes(config: Config, troubles: "Iterable[shapes.Trouble]") -> Iterator[
             yield Finding(f"runtime {trouble['about']}", WARNING, text, trouble["hint"])
 
 
-def _docker(path: Path) -> Iterator[Finding]:
+def _docker(path: Path, rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
     found = _listening("runtime docker", path)
     if found.state != OK:
         yield found
@@ -236,10 +240,20 @@ def _docker(path: Path) -> Iterator[Finding]:
     version = documents.text(info, "ServerVersion") or "of no version"
     words = origin_of(info).words
     yield Finding(found.what, OK, f"{engine} {version} answers on {path}" + (f": {words}" if words else ""))
+    if is_podman(info):
+        yield from _unwatched(rows)
     major = version.partition(".")[0]
     if info.get("LiveRestoreEnabled") is True and major.isdigit() and int(major) < CHECKS_ON:
         told = f"with live-restore Docker {version} runs no health check of a container on after its own restart"
         yield Finding(found.what, WARNING, told, "after a restart of dockerd: docker restart of those with a check")
+
+
+def _unwatched(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
+    monitored = watched()
+    for row in (each for each in rows if each["status"] == "running" and each["id"] not in monitored):
+        text = f"{row['called']} runs without its monitor (conmon): its next stop will be its last"
+        hint = f"podman says that it stops for ever then: make it anew when that suits (podman rm -f {row['called']})"
+        yield Finding("container", WARNING, text, hint)
 
 
 def _listening(what: str, path: Path) -> Finding:
@@ -322,3 +336,14 @@ def _owned(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
             names.setdefault(row["owner"], []).append(row["called"])
     for owner, called in sorted(names.items()):
         yield Finding("container", OK, f"{', '.join(called)}: {OWNED.format(owner)}")
+
+
+def _blind(rows: "Iterable[shapes.Container]", troubles: "Iterable[shapes.Trouble]") -> Iterator[Finding]:
+    """Yield, once, who is healed by its end alone. Of one that is paused, or not checked any more, that is told."""
+    told = {trouble["about"] for trouble in troubles}
+    healed = [row for row in rows if row["runtime"] == "docker" and row["heal"] is not None and not row["health"]]
+    running = [row for row in healed if row["status"] == "running" and f"docker//{row['id']}" not in told]
+    if running:
+        names = ", ".join(row["called"] for row in running)
+        text = f"{names}: cmgr.heal without a health check sees only the end of the first process"
+        yield Finding("container", WARNING, text, "give it one (docker run --health-cmd), or the label cmgr.hang")

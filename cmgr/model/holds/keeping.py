@@ -175,7 +175,8 @@ def _start(turn: Turn, hold: Hold, block: Block, forms: Forms) -> None:
     )
     told = hold.attempt.told if hold.state is HoldState.STARTING or hold.attempt.tries else None
     _order(turn, replace(entered(hold, HoldState.STARTING), reason=""), command, told or turn.at)
-    if not hold.attempt.delays and not has_failed(turn.node, hold):
+    # A delay before the first order is one of its restart policy.
+    if (hold.attempt.told is None or not hold.attempt.delays) and not has_failed(turn.node, hold):
         turn.tell(hold, f"start {hold.name}", NoteKind.ACTION)
     for each in turn.rings_of(hold.chips):
         if each.in_episode:

@@ -19,7 +19,7 @@ def passed_on(turn: Turn, hold: Hold) -> bool:
     """Promise to the heir of a held container, which is gone, what was promised to that. Return whether it has one."""
     heir = _heir(turn.node, hold.key)
     if heir is None:
-        return False
+        return _has_namesake(turn, hold)
     made_anew = f"compose has made {hold.name} anew"
     if heir.key in turn.node.holds:
         text = f"{made_anew}, and that one is held itself"
@@ -37,6 +37,20 @@ def passed_on(turn: Turn, hold: Hold) -> bool:
         turn.ask_list(heir.key.runtime, f"has {hold.name} been started meanwhile?", not_older=turn.at)
         _replace_member(turn, hold.key, heir)
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=heir.key)
+    return True
+
+
+def _has_namesake(turn: Turn, hold: Hold) -> bool:
+    """Let the hold end without a loss where an updater has renamed its container, and made another of its name.
+
+    That one runs on its chips, or is held itself.
+    """
+    others = (c for c in turn.node.containers.values() if c.name == hold.name and c.key != hold.key)
+    found = [c for c in others if c.key[:2] == hold.key[:2] and not c.chips.isdisjoint(hold.chips)]
+    if not any(c.running or c.key in turn.node.holds for c in found):
+        return False
+    text = f"{hold.name} is no longer held: another of its name was made in its place"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=found[0].key)
     return True
 
 

@@ -294,6 +294,8 @@ class DockerRuntime:
         except ContainerError as exc:
             if not isinstance(exc, RuntimeAils):  # Else it may have worked all the same.
                 self._known.updating(key.id, -1)
+            if exc.message.endswith(": Not Found"):  # So podman 4.3 calls a request that it does not know.
+                raise ContainerError(f"cannot {what}: this podman cannot change one") from exc
             raise
         self._known.touch(key.id)
 

@@ -49,6 +49,12 @@ def found(proc: Path = Path("/proc")) -> Mapping[str, frozenset[str]]:
     return {unit: frozenset(names) for unit, names in units.items()}
 
 
+def watched(proc: Path = Path("/proc")) -> frozenset[str]:
+    """Return the ids of podman's containers whose monitor lives. As `found`."""
+    monitors = (p for p in proc.iterdir() if p.name.isdecimal() and _read(p / "comm").strip() == _MONITOR)
+    return frozenset(filter(None, (monitored(_read(p / "cmdline").split("\0")[:-1]) for p in monitors)))
+
+
 def may_order(process: Path) -> bool:
     """Return whether the process is root's: others write what they like into their arguments."""
     ids = re.search(r"^Uid:\s+([0-9]+)\s+([0-9]+)", _read(process / "status"), re.MULTILINE)

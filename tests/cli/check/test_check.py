@@ -18,10 +18,11 @@ from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import Heal
 from cmgr.store import open_store
 from tests.cli.conftest import Home, Outcome, answers
 from tests.support.door import door
-from tests.support.picture import key, machine, running
+from tests.support.picture import T0, key, machine, running
 
 
 def found(home: Home) -> dict[str, dict[str, str]]:
@@ -298,6 +299,30 @@ def test_a_container_whose_chips_nobody_knows_is_told_beforehand(home: Home) -> 
     )
     assert '[containers] ignore = ["lab"]' in told["hint"]
     assert "nobody knows which it uses" in " ".join(shown.split())
+
+
+def test_who_is_healed_by_its_end_alone_is_told_once(home: Home) -> None:
+    names = ("well", "plain", "a", "b", "paused", "old")
+    healed = {key(name): replace(running(name), heal=Heal(), wanted=True) for name in names}
+    healed[key("well")] = replace(healed[key("well")], health="healthy")
+    healed[key("plain")] = replace(healed[key("plain")], heal=None)
+    healed[key("paused")] = replace(healed[key("paused")], frozen=True)
+    healed[key("old")] = replace(healed[key("old")], unchecked=T0)
+    with told_by_service(home, replace(machine(), containers=healed)):
+        told = json.loads(home.here("check", "--json").out)["findings"]
+    (only,) = [finding["text"] for finding in told if "cmgr.heal" in finding["text"]]
+    assert only == "a, b: cmgr.heal without a health check sees only the end of the first process"
+
+
+def test_one_of_podmans_without_its_monitor_is_told_beforehand(home: Home) -> None:
+    path = home.folder / "docker.sock"
+    docker_at(home, path)
+    body = b'{"ServerVersion": "4.3.1", "BuildahVersion": "1"}'
+    reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with daemon(path, reply), told_by_service(home, replace(machine(), containers={key("web"): running("web", 0)})):
+        told = found(home)["container"]
+    assert told["text"] == "web runs without its monitor (conmon): its next stop will be its last"
+    assert "podman rm -f web" in told["hint"]
 
 
 def test_a_runtime_that_was_used_and_is_out_of_hearing_is_told_although_its_socket_is_gone(home: Home) -> None:

@@ -140,6 +140,16 @@ def test_switching_it_off_is_tried_again_and_told_of_once() -> None:
     assert (cmgr.hold("a").disarmed, cmgr.hold("a").attempt.error) == (True, "")
 
 
+def test_a_start_is_told_though_its_policy_could_not_be_switched_off() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    cmgr.answer(SetRestartPolicy, error="this podman cannot change one")
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(90)
+    assert [text for text in cmgr.notes(NoteKind.ACTION) if text == "start a"] == ["start a"]
+
+
 def test_one_whose_policy_cannot_be_switched_off_is_theirs_when_it_is_started() -> None:
     cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
     cmgr.fault(0, REQUEST)

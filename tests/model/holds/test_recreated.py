@@ -199,6 +199,35 @@ def test_compose_down_ends_the_promise_and_is_told() -> None:
     assert "web is lost: somebody removed it; cmgr cannot start it again" in cmgr.notes(NoteKind.WARNING)
 
 
+def renamed(made: Container) -> Cmgr:
+    """Let an updater rename the held container, make another of its name, and remove the first."""
+    cmgr = Cmgr(container("web", 0), container("other", 4))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.sees(replace(cmgr.truth[key("web")], name="web-old"))
+    cmgr.sees(made)
+    cmgr.removes("web")
+    return cmgr
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_one_that_was_renamed_and_replaced_by_its_namesake_is_no_loss(early: bool) -> None:
+    cmgr = renamed(replace(container("new", 0, run="by hand", running=early), name="web"))
+    if not early:
+        assert (TroubleKind.LOST, "docker//web") in cmgr.node.troubles, "that one has not run yet"
+        return
+    assert cmgr.node.troubles == {}
+    cmgr.run()
+    assert (cmgr.phase(), outcome(cmgr), cmgr.node.troubles) == (Phase.HEALTHY, "recovered", {})
+    assert cmgr.booked("new").running
+
+
+@pytest.mark.parametrize("made", [container("new", 4), replace(container("new", 0), name="another")])
+def test_one_of_another_name_or_on_other_chips_is_not_in_its_place(made: Container) -> None:
+    cmgr = renamed(made if made.name == "another" else replace(made, name="web"))
+    assert (TroubleKind.LOST, "docker//web") in cmgr.node.troubles
+
+
 def test_the_successor_is_found_by_a_list_when_every_event_was_lost() -> None:
     cmgr = held()
     del cmgr.truth[key("web")]

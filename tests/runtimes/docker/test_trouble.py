@@ -243,7 +243,7 @@ def test_a_request_that_is_not_known_makes_no_container_gone(daemon: FakeDockerd
     # Podman 4.3 cannot change a restart policy, and says just this.
     daemon.containers["c1"] = document("c1", status="exited")
     daemon.on("POST /containers/c1/update", lambda request: request.refuse(404, "Not Found"))
-    with pytest.raises(ContainerError, match="Not Found") as error:
+    with pytest.raises(ContainerError, match="of container c1-name: this podman cannot change one") as error:
         runtime.set_restart_policy(KEY, "always:0")
     assert type(error.value) is ContainerError
 

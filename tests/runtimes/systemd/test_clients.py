@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.runtimes.systemd.clients import found, monitored, named, unit_of
+from cmgr.runtimes.systemd.clients import found, monitored, named, unit_of, watched
 
 ID = "5ca1ab1e" * 8
 
@@ -108,3 +108,11 @@ def test_units_are_found_with_all_their_containers_and_only_by_roots_clients(tmp
 
 def test_this_machines_own_processes_can_be_looked_through() -> None:
     assert all(unit.endswith(".service") and names for unit, names in found().items())
+
+
+def test_whose_monitor_lives_is_found(tmp_path: Path) -> None:
+    other = "0" * 64
+    process(tmp_path, 1, f"conmon --api-version 1 -c {ID} -u {ID} -n llm", "llm.service", comm="conmon")
+    process(tmp_path, 2, f"conmon --api-version 1 -c {other} -u {ID} --exec-attach", "llm.service", comm="conmon")
+    process(tmp_path, 3, f"docker start --attach {other}", "llm.service")
+    assert watched(tmp_path) == {ID}
