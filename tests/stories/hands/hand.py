@@ -26,7 +26,7 @@ UNHEARD = ("SIGHUP", "SIGUSR1", "SIGWINCH")
 """Signals for which the first process of a container has no trap, so that it never hears of them."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Kept:
     """A container that a person has made. `wishes`: whether cmgr is to see that it serves, or that it does not."""
 
@@ -35,6 +35,8 @@ class Kept:
     policy: str
     policy_is_sure: bool = True
     wishes: list[Change] = field(default_factory=list)
+    before: "tuple[Kept, ...]" = ()
+    """Those in whose place a client has made it: of all these only one is to serve."""
 
     def want(self, wanted: bool | None) -> None:
         self.wishes.append((time.monotonic(), wanted))
@@ -81,6 +83,7 @@ class Hand:
             self._remove: 1,
             self._recreate: 2,
             self._redeploy: 2,
+            self._try_again: 3,
             self._crash: 3,
             self._end_well: 2,
             self._restart_dockerd: 1,
@@ -103,10 +106,10 @@ class Hand:
         labels = HEALS if policy == "no" and self.chance.random() < 0.3 else {}
         self._make(Spec(name, chips, ENDS_WELL, policy, labels))
 
-    def _make(self, spec: Spec) -> None:
+    def _make(self, spec: Spec, before: tuple[Kept, ...] = ()) -> None:
         self._say(f"run {spec.name} on chip {spec.chips or '-'}, --restart {spec.policy} {dict(spec.labels)}")
         self.containers.run(spec)
-        made = Kept(self.containers.id(spec.name), spec, spec.policy)
+        made = Kept(self.containers.id(spec.name), spec, spec.policy, before=before)
         self.kept[spec.name] = made
         self.made.append(made)
         self._is_wanted(spec.name)
@@ -122,6 +125,28 @@ class Hand:
         old = self.kept[name]
         self._make(Spec(f"{name[:8]}-v{self._numbers()}", old.spec.chips, ENDS_WELL, old.policy, old.spec.labels))
         self._take_away(name)
+
+    def _try_again(self) -> None:
+        """A client whose container ends makes another, and leaves the old one to whoever cleans up."""
+        jobs = sorted(n for n, k in self.kept.items() if k.spec.chips and k.policy == "no" and not k.is_service)
+        if not jobs:
+            return
+        name = self.chance.choice(jobs)
+        old = self.kept[name]
+        began = self.containers.started_at(name)
+        if self.containers.is_running(name):
+            self._fault_on(int(old.spec.chips), NOW)
+            eventually(lambda: not self.containers.is_running(name) or self.containers.started_at(name) != began)
+        self._say(f"the client of {name} tries again")
+        if old.wanted:
+            old.want(None)
+        self._make(Spec(f"t{self._numbers()}", old.spec.chips, ENDS_WELL), (old, *old.before))
+
+    def _leave_both(self, name: str) -> None:
+        """A person's own order for one of several tries may leave two of them on a chip."""
+        for kept in self.kept.values():
+            if self.kept[name] in (kept, *kept.before):
+                kept.before = ()
 
     def _take_away(self, name: str) -> None:
         self._say(f"rm -f {name}")
@@ -160,6 +185,7 @@ class Hand:
 
     def _wants(self, words: str, act: Callable[[str], None]) -> None:
         name = self._any()
+        self._leave_both(name)
         self._say(f"{words} {name}")
         self.kept[name].want(None)
         act(name)
@@ -191,6 +217,7 @@ class Hand:
     def _arm(self) -> None:
         name, policy = self._any(), self.chance.choice(POLICIES)
         calm = self._is_calm(name)
+        self._leave_both(name)
         self._say(f"update --restart {policy} {name} ({'calm' if calm else 'in an episode'})")
         self.containers.arm(name, policy)
         # Off is off already while cmgr holds it: of that only dockerd's event tells, and it may be missed.
@@ -267,10 +294,9 @@ class Hand:
         self.service.cmgr("reload")
 
     def _fault(self) -> None:
-        self._fault_on(self.chance.randrange(CHIPS))
+        self._fault_on(self.chance.randrange(CHIPS), self.chance.choice((NOW, NOW, LATER)))
 
-    def _fault_on(self, chip: int) -> None:
-        code = self.chance.choice((NOW, NOW, LATER))
+    def _fault_on(self, chip: int, code: str) -> None:
         self._say(f"chip {chip} has {code}")
         self.service.inject(chip, code)
 

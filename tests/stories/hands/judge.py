@@ -1,5 +1,6 @@
 """Whether cmgr's word is true: it is asked all the time, and dockerd's record says what it ought to have said."""
 
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -76,16 +77,26 @@ def _spans(changes: Sequence[Change], value: bool | None, end: float) -> list[tu
     return [(at, until) for (at, found), (until, _) in pairwise([*turns, (end, None)]) if found is value]
 
 
+def words_told(status: Mapping[str, Any]) -> set[str]:
+    """Return the words in which troubles are told: names and ids of containers among them."""
+    texts = [f"{trouble['about']} {trouble['text']}" for trouble in status["troubles"]]
+    return set(re.findall(r"[\w-]+", " ".join(texts)))
+
+
 def wrong_at_rest(hand: Hand, record: DockerdRecord, status: Mapping[str, Any]) -> list[str]:
     """Return what is neither as the persons want it nor told."""
-    told = {trouble["about"].rpartition("/")[2] for trouble in status["troubles"]}
+    told = words_told(status)
     found = []
     for name, each in hand.kept.items():
         serves = record.serves(each.id)
-        if each.wanted and not serves and each.id not in told:
-            found.append(f"{name} is wanted, does not serve, and nothing is said of it")
         if each.wanted is False and serves:
             found.append(f"{name} serves, and was stopped by a person")
-        if each.id not in told and each.policy_is_sure and (has := hand.containers.policy(name)) != each.policy:
+        if told.intersection((name, each.id)):
+            continue
+        if each.wanted and not serves:
+            found.append(f"{name} is wanted, does not serve, and nothing is said of it")
+        if serves and any(record.serves(other.id) for other in each.before):
+            found.append(f"{name} serves beside one in whose place a client made it")
+        if each.policy_is_sure and (has := hand.containers.policy(name)) != each.policy:
             found.append(f"{name} has restart policy {has} in the place of {each.policy}")
     return found

@@ -14,7 +14,7 @@ import pytest
 from cmgr.errors import CmgrError
 from tests.stories.hands.dockerd_record import DockerdRecord
 from tests.stories.hands.hand import Hand
-from tests.stories.hands.judge import Judge, wrong_at_rest
+from tests.stories.hands.judge import Judge, words_told, wrong_at_rest
 from tests.support.service import Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
@@ -87,5 +87,7 @@ def _amiss(hand: Hand, record: DockerdRecord) -> list[str]:
     except CmgrError as exc:
         return [str(exc)]
     busy = [f"ring {ring['id']} is {ring['phase']}" for ring in status["rings"] if ring["phase"] != "healthy"]
-    busy += [f"{row['name']} is {row['status']}" for row in status["containers"] if row["status"] in BUSY]
+    # Of one that is held on, since a client has made another in its place, that is told.
+    held = [row for row in status["containers"] if row["status"] in BUSY and row["name"] not in words_told(status)]
+    busy += [f"{row['name']} is {row['status']}" for row in held]
     return busy or wrong_at_rest(hand, record, status)
