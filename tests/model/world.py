@@ -5,16 +5,16 @@ Everything is virtual, time too. As in the service events are decided on in batc
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
 from cmgr.model.homes import crowded
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
-from cmgr.model.scope import handled_faults, is_of
+from cmgr.model.scope import handled_faults, is_of, users_listed
 from cmgr.model.values.chips import Chip, ChipId
-from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.handling.catalog import Catalog, Entry
 from cmgr.model.values.handling.policy import Policy
@@ -179,7 +179,7 @@ class World:
             new = unknown(before, self.node, together[-1].fact)
             assert not new, f"seed {self.seed}: changes of a hold that {GOLDEN.name} has not: {new}"
             self._check_reset_first(before)
-            self._check_windows(before)
+            self._check_spared(before, together[-1].at)
             actions = [c for c in decided if not isinstance(c, Note)]
             if self.node.maintenance is not None:
                 touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
@@ -289,21 +289,31 @@ class World:
                 resets = self.node.rings[self.node.chips[chip].ring].resets
                 assert resets, f"seed {self.seed}: {code} isolates chip {chip} before a reset"
 
-    def _check_windows(self, before: Node) -> None:
-        """Outside of its window no fault that may wait opens an episode, while every container of the ring runs."""
-        if not self.windows or self.node.maintenance is not None:
+    def _check_spared(self, before: Node, at: datetime) -> None:
+        """No fault that may wait opens an episode before its time, while every container of the ring runs."""
+        if self.node.maintenance is not None:
             return
         for ring in self.node.rings.values():
             known = before.rings.get(ring.id)
             if not ring.in_episode or known is None or known.in_episode or ring.id in self.node.reset_orders:
                 continue
             faults = handled_faults(self.node, ring)
-            names, bad = {self.policy.window_of(fault.level) for fault in faults}, {fault.chip for fault in faults}
             on = [c for c in self.node.containers.values() if not c.chips.isdisjoint(ring.chips)]
+            bad = {fault.chip for fault in faults}
             down = [c for c in on if c.wanted and not c.running]
             down += [c for c in on if c.key in self.node.holds and not c.chips.isdisjoint(bad)]
-            if names and "" not in names and not names & self.opened:
-                assert down, f"seed {self.seed}: ring {ring.id} does not wait for {names}: {ring.reason}"
+            used = any(c.running for c in on) or any(users_listed(self.node, chip) for chip in ring.chips)
+            if faults and not any(self._is_urgent(fault, at, used=used) for fault in faults):
+                assert down, f"seed {self.seed}: ring {ring.id} does not wait: {ring.reason}"
+
+    def _is_urgent(self, fault: Fault, at: datetime, *, used: bool) -> bool:
+        policy, name = self.policy.levels[fault.level], self.policy.window_of(fault.level)
+        if name in self.opened:
+            return True
+        if not policy.spares:
+            return not name
+        late = policy.idle_at_most is not None and fault.risen + policy.idle_at_most <= at
+        return late or not used
 
     def _send(self, commands: Sequence[Action], written: bool) -> None:
         left: list[facts.Answer] = []
