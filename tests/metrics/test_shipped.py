@@ -74,10 +74,13 @@ def test_each_alert_names_what_is_exported_and_says_what_to_do(rule: Rule) -> No
 
 
 def test_a_trouble_is_as_severe_in_the_rules_as_in_alarms() -> None:
-    shipped = {rule.alert: rule.severity for rule in rules()}
+    shipped = {rule.alert: rule for rule in rules()}
     for kind in TroubleKind:
-        for rule in kind.rules:
-            assert shipped[rule] == kind.severity, f"{rule} tells of {kind}"
+        for name in kind.rules:
+            rule = shipped[name]
+            assert rule.severity == kind.severity, f"{name} tells of {kind}"
+            told = re.findall(r'cmgr_troubles\{kind=~?"([^"]+)"', rule.expr)
+            assert not told or any(re.fullmatch(kinds, kind) for kinds in told), f"{name} looks at no {kind}"
         assert kind.rules or not kind.event, f"{kind} has alarms and no rule"
 
 

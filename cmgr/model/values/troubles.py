@@ -75,7 +75,7 @@ class TroubleKind(StrEnum):
     """A container runs on, unhealthy: it was restarted as often as it may be."""
     HANGING = "hanging", Severity.WARNING, "trouble", "CmgrContainerHangs"
     """A container does nothing any more, though it runs and nothing says that it is unhealthy."""
-    BLIND = "blind", Severity.WARNING, "trouble", "CmgrTrouble"
+    BLIND = "blind", Severity.WARNING, "trouble", "CmgrContainerBlind"
     """A container's own check does not run any more: nobody knows whether it is well."""
     AILING = "ailing", Severity.WARNING, "", "CmgrContainersAil"
     """A container is to be restarted because it ails."""
