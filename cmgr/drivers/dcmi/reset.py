@@ -42,6 +42,7 @@ _MEANT: Mapping[int, str] = {
     abi.UPGRADING: "its firmware is being upgraded",
     abi.OCCUPIED: "a chip of it is occupied",
     abi.NOT_PERMITTED: "the driver lets only root on a bare machine reset chips, and takes cmgr for something else",
+    abi.UNSUPPORTED: "its driver resets no such chip; npu-smi set -t reset tells whether it does for anybody",
 }
 """The errors of an in-band reset that say that nothing has begun. The kernel's own come through as other ones: EBUSY as
 timed out, EINVAL as wrong parameter, EPERM and EAGAIN as no device, "busy" as inside a container. Those that are above
