@@ -242,13 +242,12 @@ class DockerRuntime:
         """Return why a container did not start: not `ContainerGone`, for it is there."""
         if _DEAD_TASK.search(failure.message):
             return RuntimeAils(f"{failure.message} (containerd keeps its dead task: systemctl restart containerd)")
-        if _NO_NETWORK.search(failure.message):
+        ails, message = isinstance(failure, RuntimeAils) or is_dockers(failure.message), failure.message
+        if _NO_NETWORK.search(message):
             with suppress(ContainerError):
-                network = anew.missing_network(self.document(key), failure.message)
-                return ContainerError(f"{failure.message} ({network})" if network else failure.message)
-        ails = isinstance(failure, RuntimeAils) or is_dockers(failure.message)
-        kind = RuntimeAils if ails else ContainerError
-        return kind(failure.message, hint=failure.hint)
+                network = anew.missing_network(self.document(key), message)
+                message += f" ({network})" if network else ""
+        return (RuntimeAils if ails else ContainerError)(message, hint=failure.hint)
 
     def _freeze(self, key: ContainerKey) -> None:
         what = f"pause container {self._known.name(key.id)}"
