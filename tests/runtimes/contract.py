@@ -125,7 +125,7 @@ class RuntimeContract:
         exit_ = only(world).exit
         assert exit_ is not None
         assert not exit_.asked
-        assert exit_.by_itself is world.blames
+        assert exit_.by_itself is world.blames_again
 
     def test_a_start_gives_a_new_life_and_its_word(self, world: World, told: Told) -> None:
         key = world.create("web")

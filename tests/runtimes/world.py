@@ -15,6 +15,9 @@ class World(Protocol):
     blames: bool
     """Whether the runtime can tell a kill that came from outside from one that somebody asked it for."""
 
+    blames_again: bool
+    """The same, of a container that somebody has stopped and started again."""
+
     outlives: bool
     """Whether containers run on while the daemon is away."""
 

@@ -26,25 +26,26 @@ SOON = timedelta(seconds=5)
 def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
     """Look whether one that is not held was told to end because of a stop of ours: then it is held with that one.
 
-    Where no tie can be seen, it is told, and stays wanted.
+    Where no tie can be seen between two of one runtime, it is told, and stays wanted.
     """
     end = now.exit
-    if known is None or end is None or end.asked is not True or end.told is None:
-        return
-    if not _is_news(known, now, end.told):
+    if known is None or end is None or end.asked is not True or end.told is None or not _is_news(known, now, end.told):
         return
     now = turn.node.containers[now.key]
-    began = known.since if known.running else None
-    stopped = [c for c in _stopped(turn.node, end.told, began) if c.key != now.key]
+    stopped = [*_stopped(turn.node, end.told, known)]
     tied = [c for c in stopped if _is_tied(turn.node, c, now)]
+    along = tied or [c for c in stopped if c.key.runtime == now.key.runtime]
     if tied and _is_ours(turn.node, now):
         text = f"{now.name} was stopped right after {tied[0].name}, because of that: it is started again with it"
         _hold_with(turn, now, frozenset(c.key for c in tied), text)
-    elif stopped and known.wanted and not now.owner and not is_covered(turn.node, now):
-        along = (tied or stopped)[0]
-        turn.put_container(replace(now, along=along.name, wanted=True))
-        text = f"{now.name} was stopped right after {along.name}, by somebody else than cmgr, which does not hold it"
-        turn.note(NoteKind.WARNING, text, turn.ring_for(along.chips), container=now.key)
+    elif along and known.wanted and not now.owner and not is_covered(turn.node, now):
+        _tell(turn, now, along[0])
+
+
+def _tell(turn: Turn, now: Container, first: Container) -> None:
+    turn.put_container(replace(now, along=first.name, wanted=True))
+    text = f"{now.name} was stopped right after {first.name}, by somebody else than cmgr, which does not hold it"
+    turn.note(NoteKind.WARNING, text, turn.ring_for(first.chips), container=now.key)
 
 
 def _is_news(known: Container, now: Container, told: datetime) -> bool:
@@ -54,12 +55,15 @@ def _is_news(known: Container, now: Container, told: datetime) -> bool:
     return known.running or (unsure and not ours)
 
 
-def _stopped(node: Node, told: datetime, began: datetime | None) -> Iterator[Container]:
+def _stopped(node: Node, told: datetime, known: Container) -> Iterator[Container]:
     """Yield those that cmgr was stopping, or had just stopped, when somebody told another one to end.
 
-    `began`: when the life of that one did, where it is known. Whoever was started since is another matter.
+    Where it is known when the life of that one (`known`) began: whoever was stopped before that is another matter.
     """
+    began = known.since if known.running else None
     for key, container in sorted(node.containers.items()):
+        if key == known.key:
+            continue
         hold, halted = node.holds.get(key), container.halted
         if hold is not None and hold.state is HoldState.STOPPING and hold.attempt.told is not None:
             halted = hold.attempt.told, told

@@ -24,6 +24,7 @@ class ContainerdWorld:
 
     always = "status=running&policy=always"
     blames = False
+    blames_again = True
     outlives = True
 
     def __init__(self, containerd: Containerd, limits: Limits | None = None) -> None:

@@ -25,6 +25,7 @@ class PodmanWorld(DockerWorld):
 
     outlives = True
     blames = False
+    blames_again = False
 
     def __init__(self, podman: Podman) -> None:
         super().__init__(podman)

@@ -18,6 +18,7 @@ class DockerWorld:
 
     always = "always:0"
     blames = True
+    blames_again = True
     outlives = False
 
     def __init__(self, dockerd: Dockerd | Podman) -> None:

@@ -14,6 +14,7 @@ IGNORES = {"Type": "forking", "ExecStart": """/bin/sh -c "trap '' TERM; sleep in
 class SystemdWorld:
     always = NO_RESTART
     blames = False
+    blames_again = False
     outlives = True
 
     def __init__(self, systemd: Systemd) -> None:

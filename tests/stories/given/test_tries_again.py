@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -23,17 +24,18 @@ pytestmark = pytest.mark.docker
 SCRIPT = """
 i=1
 until docker -H "$1" run --name $4-$i --network none -e ASCEND_VISIBLE_DEVICES=$5 "$2" sh -c "$3"
-do i=$((i + 1))
+do while [ ! -e "$6" ]; do sleep 0.1; done
+   i=$((i + 1))
 done
 """
 FAILS = "trap 'exit 1' TERM; echo ready; while :; do sleep 0.05; done"
 
 
 @contextmanager
-def batch(containers: Containers, job: str, chip: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the script until it is ended, or the block."""
+def batch(containers: Containers, job: str, chip: str, gate: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the script until it is ended, or the block. It tries again once there is the gate."""
     socket = f"unix://{containers.dockerd.socket}"
-    words = ["sh", "-c", SCRIPT, "batch", socket, IMAGE, FAILS, job, chip]
+    words = ["sh", "-c", SCRIPT, "batch", socket, IMAGE, FAILS, job, chip, str(gate)]
     script = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         yield script
@@ -59,12 +61,12 @@ def told(service: Service) -> str:
 
 
 def test_after_a_recovery_one_of_its_jobs_runs_and_the_others_are_told(
-    on_docker: Install, containers: Containers
+    on_docker: Install, containers: Containers, folder: Path
 ) -> None:
     service = on_docker({"levels.RestartRequest.reset_after": "5m", "retry.settle": "1s"})
     containers.run(Spec("mate", "1"))
     service.start()
-    with batch(containers, "job", "0") as script:
+    with batch(containers, "job", "0", folder) as script:
         eventually(lambda: service.runs("job-1"), why="it has begun")
         service.inject(0, LATER)
         eventually(lambda: "or another in its place" in told(service), why="the fourth new one is left alone")
@@ -81,16 +83,18 @@ def test_after_a_recovery_one_of_its_jobs_runs_and_the_others_are_told(
     for name in ("job-1", "job-2", "job-3"):
         assert service.cmgr("forget", name).code == 0
     eventually(lambda: service.cmgr("status", "--check").code == 0, why="all is well")
-    _tried_again_after_the_start(service, containers)
+    _tried_again_after_the_start(service, containers, folder / "late")
 
 
-def _tried_again_after_the_start(service: Service, containers: Containers) -> None:
+def _tried_again_after_the_start(service: Service, containers: Containers, gate: Path) -> None:
     """If the client makes another only when cmgr has started the old one, both are told: two of one job on a chip."""
     service.configure({"retry.settle": "1m"})
     assert service.cmgr("reload").code == 0
-    with batch(containers, "late", "4") as script:
+    with batch(containers, "late", "4", gate) as script:
         eventually(lambda: running(service, "late") == ["late-1"], why="it has begun")
         service.inject(4)
+        service.until_said("late-1 runs again")
+        gate.touch()
         eventually(lambda: "chip 4 is used by late-2 and late-1" in told(service), why="it is told")
         ended(script)
     containers.stop("late-2")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.drivers.nvml.library import abi
+from cmgr.service.door.client import order
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.standin import FakeReset
 from tests.support.service import Service
@@ -52,6 +53,8 @@ def test_a_reset_that_is_asked_for_when_all_is_done_is_made_after_its_time(
     else:
         machine.act(0, DRAIN)
     eventually(lambda: raised(service, code) == ["FreeRestartNPU"])
+    service.until_said("the reset of chip 0 waits until nobody uses chip 0: a runs on")
+    order(service.socket, "reset", chip=0, stop=True)
     service.until_said("is over: recovered")
     assert machine.resets == RESET_GPU_0
 

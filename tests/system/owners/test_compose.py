@@ -139,7 +139,8 @@ def test_a_project_that_a_person_takes_down_in_mid_episode_stays_down(
     containers.names = []
     service.until_said("episode 1 is over: failed")
     assert order(service, "start") == []
-    assert any(n.text == "served is lost: somebody removed it; cmgr cannot start it again" for n in service.notes())
+    lost = "served is lost: somebody removed it, says an event of docker; cmgr cannot start it again"
+    assert any(note.text == lost for note in service.notes())
 
 
 def test_one_that_a_person_stops_before_its_start_has_settled_stays_down(
