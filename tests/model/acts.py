@@ -113,7 +113,7 @@ def _a_client_tries_again(world: World) -> None:
     found = [
         r for r in machine.truth.values() if not r.running and r.will and world.is_held(r.key) and not r.tried_again
     ]
-    found = [r for r in found if not (r.composed or r.unit or r.slot)]
+    found = [r for r in found if not (r.composed or r.unit)]
     found = [r for r in found if r.key.runtime != SYSTEMD]
     if not found or machine.made > 3 * machine.plan.containers:
         return
