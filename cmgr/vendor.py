@@ -142,13 +142,15 @@ class Notation:
     has. The first group is the chip, a number or a name that its driver gives it, or a part of one (`0:1`); or the
     group `part` is a part's number, and `chip` its chip. A list with an item of `none` is empty.
     `all_if`: two variables; an image that has the first and not the second asks for every chip where `variable` is not
-    set. `mounts`: the directory inside the container where files that are mounted are such items.
+    set at all. `mounts`: the place inside the container of a mounted file that is such an item, its first group, or a
+    CDI name, `cdi/vendor/class/name`.
     `node`: the device file of a chip, its number the first group. That is the number by which lists name it, or, where
     `file` is given, not always: then the claim is that path with the number. `parts`: how the device files of parts
     begin; the number of the part follows, and the claim is that file. `majors`: the names that `/proc/devices` has for
     the driver of those files; their minor numbers are the chips' ids, or with `file` those of the paths.
-    `cdi`: the vendors in the names of CDI devices. `requests`: the drivers, and `capabilities`: what else Docker takes
-    for this make in a device request; such a request sets `variable` anew at each start.
+    `cdi`: the vendors in the names of CDI devices, and `cdi_others`: their classes that are no chips. `requests`: the
+    drivers, and `capabilities`: all those by which Docker takes a request that names no driver for one of this make;
+    such a request sets `variable` anew at each start.
     `jobs`: how the labels begin with which the maker's own software says what job a container is a member of, and
     whether it is recovered; they are understood as those of a group. Empty: there are none.
     """
@@ -162,11 +164,12 @@ class Notation:
     instead: Callable[[], tuple[str, ...]] = tuple
     none: frozenset[str] = frozenset()
     all_if: tuple[str, str] | None = None
-    mounts: str = ""
+    mounts: re.Pattern[str] | None = None
     parts: str = ""
     given_by: re.Pattern[str] | None = None
     parts_if: tuple[str, str] | None = None
     parts_made: str = ""
+    cdi_others: frozenset[str] = frozenset()
     requests: frozenset[str] = frozenset()
     capabilities: frozenset[str] = frozenset()
     jobs: str = ""

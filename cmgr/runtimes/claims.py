@@ -3,8 +3,8 @@
 Pure, but for `majors_here`, `mounted_in`, and what a notation looks up. The same for every runtime and every make of
 chips; how one make is asked for, its `vendor.Notation` says. A claim is what `chips.resolve` takes: a number in decimal
 digits, `chips.BY_ID`, `chips.ALL_CHIPS`, a slot's name, a share (`0:1`), or a serial, uuid, bus id or device file, the
-share's too. An unreadable item becomes a warning that names where it stands; it never hides the other claims and is
-never taken for chip 0.
+share's too. An unreadable item becomes a warning that names where it stands, and `chips.UNCLEAR`: it never hides the
+other claims, and is never taken for chip 0, nor for none.
 """
 
 import posixpath
@@ -27,7 +27,9 @@ _CONTROL = 192
 _NONE = ("", "none", "void")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _RANGE = re.compile(r"([0-9]{1,4})\s*-\s*([0-9]{1,4})")
-_BUS = re.compile(r"(?:0000)?([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
+BUS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})(?:\.([0-7]))?")
+"""A bus id, with or without zeros in front, and the function: all that is read by "%x:%02x:%02x.0" with sscanf."""
+
 _CDI = re.compile(r"([A-Za-z0-9.-]+)/([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _DEVICE = re.compile(r"(?m)^\s*([0-9]{1,4}) (\S+)\s*$")
 
@@ -46,17 +48,21 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A device request of Docker. `count` is used where no `ids` are given; -1 is all."""
+    """A device request of Docker. `count` is used where no `ids` are given; -1 is all.
+
+    `capabilities`: sets of them, of which a driver has to have one whole.
+    """
 
     driver: str = ""
     ids: tuple[str, ...] = ()
     count: int = 0
-    capabilities: frozenset[str] = frozenset()
+    capabilities: tuple[frozenset[str], ...] = ()
 
     def asks_in(self, notation: Notation) -> bool:
         """Return whether the part of Docker serves it that knows this make of chips."""
-        any_driver = self.driver == "" and bool(self.capabilities & notation.capabilities)
-        return any_driver or self.driver in notation.requests
+        if self.driver:
+            return self.driver in notation.requests
+        return any(asked <= notation.capabilities for asked in self.capabilities)
 
 
 def joined(parts: Iterable[Claims]) -> Claims:
@@ -92,35 +98,34 @@ def _is_given(notation: Notation, programs: Sequence[str] | None) -> bool:
 
 def _of_variables(notation: Notation, environment: Sequence[str]) -> Claims:
     name, asked = _listed(notation, environment)
-    if notation.none & {item.strip().casefold() for item in asked.split(",")}:
-        return Claims()
-    if notation.all_if is not None and not asked:
+    if asked is None:
+        if notation.all_if is None:
+            return Claims()
         has, lacks = (_assigned(environment, variable) for variable in notation.all_if)
         return Claims(frozenset({ALL_CHIPS}) if has and not lacks else frozenset())
+    if notation.none & {item.strip().casefold() for item in asked.split(",")}:
+        return Claims()
+    read = from_list(name, asked)
     if notation.parts_if is None or not _has_word(environment, *notation.parts_if):
-        return from_list(name, asked)
-    items = [item.strip() for item in asked.split(",")]
-    numbers = [item for item in items if _NUMBER.fullmatch(item) or _RANGE.fullmatch(item)]
-    parts = from_list(name, ",".join(numbers))
-    named = from_list(name, ",".join(item for item in items if item not in numbers))
-    return joined([named, replace(parts, chips=frozenset(f"{notation.parts}{number}" for number in parts.chips))])
+        return read
+    named = (f"{notation.parts}{chip}" if _NUMBER.fullmatch(chip) else chip for chip in read.chips)
+    return replace(read, chips=frozenset(named))
 
 
-def _listed(notation: Notation, environment: Sequence[str]) -> tuple[str, str]:
-    """Return the list of chips in the variables of this make, and the variable that has it."""
-    others = {name: _assigned(environment, name) for name in notation.instead()}
-    set_ = [name for name, text in others.items() if text]
-    if set_:
-        return set_[0], ",".join(others[name] for name in set_)
+def _listed(notation: Notation, environment: Sequence[str]) -> tuple[str, str | None]:
+    """Return the variable of this make that has the list of chips, and the list; None where none is set."""
+    others = {name: text for name in notation.instead() if (text := _assigned(environment, name)) is not None}
+    if others:
+        return next(iter(others)), ",".join(others.values())
     return notation.variable, _assigned(environment, notation.variable)
 
 
 def _has_word(environment: Sequence[str], variable: str, word: str) -> bool:
-    return word in [option.strip().upper() for option in _assigned(environment, variable).split(",")]
+    return word in [option.strip().upper() for option in (_assigned(environment, variable) or "").split(",")]
 
 
-def _assigned(environment: Sequence[str], name: str) -> str:
-    value = ""
+def _assigned(environment: Sequence[str], name: str) -> str | None:
+    value = None
     for line in environment:
         left, _, right = line.partition("=")
         if left == name:
@@ -135,11 +140,10 @@ def from_list(where: str, text: str) -> Claims:
     chips: set[str] = set()
     warnings = []
     for item in dict.fromkeys(part.strip() for part in text.split(",")):
-        named = _item(item) if item else frozenset[str]()
+        named = _cdi(item) if _CDI.fullmatch(item) else _item(item) if item else frozenset[str]()
         if named is None:
             warnings.append(f"cannot read {_shown(item)} in {where}")
-        else:
-            chips |= named
+        chips |= frozenset({UNCLEAR}) if named is None else named
     return Claims(frozenset(chips), _few(warnings, where))
 
 
@@ -151,14 +155,25 @@ def _item(item: str) -> frozenset[str] | None:
         return _numbers(item, item)
     if span := _RANGE.fullmatch(item):
         return _numbers(span[1], span[2])
-    if bus := _BUS.fullmatch(item):
-        return frozenset({bus[1].lower()})
+    if bus := BUS.fullmatch(item):
+        return frozenset({_bus(bus)})
     if part := _part(item):
         return part
     named = _first(item, (pattern for notation in notations() for pattern in notation.items))
     if named is None:
         return None
-    return _numbers(named[1], named[1]) if _NUMBER.fullmatch(named[1]) else frozenset({named[1]})
+    return _numbers(named[1], named[1]) if _NUMBER.fullmatch(named[1]) else frozenset({_as_told(named[1])})
+
+
+def _bus(found: re.Match[str]) -> str:
+    domain, bus, device = (int(part, 16) for part in found.groups()[:3])
+    return f"{domain:04x}:{bus:02x}:{device:02x}.{found[4] or 0}"
+
+
+def _as_told(name: str) -> str:
+    """Return a chip's name as its driver writes it, whose kind is in capitals, whatever letters it is asked for by."""
+    kind, dash, rest = name.partition("-")
+    return f"{kind.upper()}{dash}{rest.lower()}"
 
 
 def _part(item: str) -> frozenset[str]:
@@ -174,7 +189,7 @@ def renamed(text: str, name: Callable[[str], str | None]) -> str:
     """Return a list of chips with each called as `name` says, which is asked by its claim; None: it is left out."""
     found: list[str | None] = []
     for item in (part.strip() for part in text.split(",")):
-        span, bus = _RANGE.fullmatch(item), _BUS.fullmatch(item)
+        span, bus = _RANGE.fullmatch(item), BUS.fullmatch(item)
         if _NUMBER.fullmatch(item):
             found.append(name(str(int(item))))
         elif span:
@@ -182,7 +197,7 @@ def renamed(text: str, name: Callable[[str], str | None]) -> str:
             fresh = [name(claim) for claim in asked]
             found += [item] if fresh == asked else fresh
         elif bus:
-            found.append(name(bus[1].lower()))
+            found.append(name(_bus(bus)))
         else:
             found.append(_renamed(item, name))
     return ",".join(item for item in found if item is not None)
@@ -192,7 +207,7 @@ def _renamed(item: str, name: Callable[[str], str | None]) -> str | None:
     named = _first(item, (pattern for notation in notations() for pattern in notation.items))
     if named is None:
         return item
-    fresh = name(str(int(named[1])) if _NUMBER.fullmatch(named[1]) else named[1])
+    fresh = name(str(int(named[1])) if _NUMBER.fullmatch(named[1]) else _as_told(named[1]))
     return None if fresh is None else f"{item[: named.start(1)]}{fresh}{item[named.end(1) :]}"
 
 
@@ -238,16 +253,15 @@ def _part_file(path: str) -> str:
 
 def from_mounts(places: Iterable[str]) -> Claims:
     """Return what the places say at which files are mounted inside the container."""
-    named = [
-        place.removeprefix(notation.mounts)
-        for place in places
-        for notation in notations()
-        if notation.mounts and place.startswith(notation.mounts)
-    ]
-    whole = [re.sub(r"cdi/([^/]+)/([^/]+)/(.+)", r"\1/\2=\3", item) for item in named]
+    found = (notation.mounts.fullmatch(place) for place in places for notation in notations() if notation.mounts)
+    named = [re.sub(r"\Acdi/(?:([^/=]+)/([^/=]+)/)?(.+)", _cdi_name, match[1]) for match in found if match]
     return joined(
-        from_cdi([item], "the mounts") if _CDI.fullmatch(item) else from_list("the mounts", item) for item in whole
+        from_cdi([item], "the mounts") if _CDI.fullmatch(item) else from_list("the mounts", item) for item in named
     )
+
+
+def _cdi_name(mounted: re.Match[str]) -> str:
+    return f"{mounted[1]}/{mounted[2]}={mounted[3]}" if mounted[1] else mounted[3]
 
 
 def from_mountinfo(table: str) -> frozenset[str]:
@@ -286,7 +300,7 @@ def _requested(request: Request) -> Claims:
     if request.count < 0:
         return Claims(frozenset({ALL_CHIPS}))
     if request.count >= _MOST:
-        return Claims(warnings=(f"cannot read a device request for {_MOST} chips or more",))
+        return Claims(frozenset({UNCLEAR}), (f"cannot read a device request for {_MOST} chips or more",))
     # Docker hands out the first ones.
     return Claims(frozenset(str(number) for number in range(request.count)))
 
@@ -295,21 +309,23 @@ def from_cdi(names: Iterable[str], where: str) -> Claims:
     """Return what CDI device names say: `vendor/class=0`, `vendor/class=all`. Those of no make of chips say nothing."""
     chips: set[str] = set()
     warnings = []
-    known = frozenset[str]().union(*(notation.cdi for notation in notations()))
     for name in dict.fromkeys(names):
-        parts = _CDI.fullmatch(name)
-        vendor = parts[1].casefold() if parts else ""
-        if parts is None and any(make in name for make in known):
+        named = _cdi(name)
+        if named is None:
             warnings.append(f"cannot read {_shown(name)} in {where}")
-        elif name.startswith(SLOT):
-            chips.add(name)
-        elif parts is not None and vendor in known:
-            named = _item(parts[3])
-            if named is None:
-                warnings.append(f"cannot read {_shown(name)} in {where}")
-            else:
-                chips |= named
+        chips |= frozenset({UNCLEAR}) if named is None else named
     return Claims(frozenset(chips), _few(warnings, where))
+
+
+def _cdi(name: str) -> frozenset[str] | None:
+    """Return the chips that a CDI name says, which are none where the device is no chip; None: it cannot be read."""
+    if name.startswith(SLOT):
+        return frozenset({name})
+    parts = _CDI.fullmatch(name)
+    if parts is None:
+        return None if any(make in name for notation in notations() for make in notation.cdi) else frozenset()
+    asked = [notation for notation in notations() if parts[1].casefold() in notation.cdi]
+    return _item(parts[3]) if asked and parts[2] not in asked[0].cdi_others else frozenset()
 
 
 def from_annotations(annotations: Mapping[str, str]) -> Claims:

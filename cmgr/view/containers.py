@@ -62,7 +62,7 @@ _DRAINS = {
     "nomad": "nomad node drain -enable -self; afterwards: nomad node drain -disable -self",
 }
 
-UNCLEAR_USER = "it can reach every chip, and nobody knows which it uses"
+UNCLEAR_USER = "nobody knows which chips it uses"
 
 UNCLEAR = f"{UNCLEAR_USER}: a reset waits for it where the driver lists a process of it, or cannot list any"
 SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"

@@ -254,7 +254,7 @@ def _unclear(node: Node, ring: Ring) -> Iterator[Trouble]:
     if not ring.in_episode or unclear_users(node, ring.chips):
         return  # Where those are in the way that is told.
     for container in all_unclear(node.containers):
-        text = f"container {titled(node, container.key)} can reach every chip, and nobody knows which it uses"
+        text = f"nobody knows which chips container {titled(node, container.key)} uses"
         what = clearing(node.policy.ignore, [container.name])
         yield Trouble(
             TroubleKind.UNCLEAR, f"{'/'.join(container.key)}/ring {ring.id}", text, UNCLEAR_PASSED, what, ring.began,

@@ -84,14 +84,14 @@ def test_a_list_of_chips_is_read_in_every_spelling(name: str, text: str, chips: 
 )
 def test_an_item_that_cannot_be_read_is_a_warning_and_hides_no_other(item: str) -> None:
     read = claims.from_environment([f"{ASCEND}=3,{item},5"])
-    assert read == Claims(frozenset({"3", "5"}), (f"cannot read {item!r} in {ASCEND}",))
+    assert read == Claims(frozenset({"3", "5", UNCLEAR}), (f"cannot read {item!r} in {ASCEND}",))
 
 
 def test_numbers_are_those_of_parts_where_an_option_says_so() -> None:
-    lines = [f"{ASCEND}=100,Ascend310P-2c-117-1,104-105", "ASCEND_RUNTIME_OPTIONS=NODRV,VIRTUAL"]
-    parts = {"/dev/vdavinci100", "/dev/vdavinci104", "/dev/vdavinci105", "1:117"}
+    lines = [f"{ASCEND}=100,Ascend310P-2c-117-1,104-105,Ascend910-101", "ASCEND_RUNTIME_OPTIONS=NODRV,VIRTUAL"]
+    parts = {"/dev/vdavinci100", "/dev/vdavinci101", "/dev/vdavinci104", "/dev/vdavinci105", "1:117"}
     assert claims.from_environment(lines) == Claims(frozenset(parts))
-    numbers = {"100", "104", "105", "1:117"}
+    numbers = {"100", "101", "104", "105", "1:117"}
     assert claims.from_environment([lines[0], "ASCEND_RUNTIME_OPTIONS=NODRV"]) == Claims(frozenset(numbers))
     assert claims.from_environment(lines[1:]) == Claims()
 
@@ -113,7 +113,7 @@ def test_the_last_assignment_wins() -> None:
 
 def test_a_request_for_nvidia_chips_outdoes_that_variable_and_no_other() -> None:
     lines = [f"{NVIDIA}=all", f"{ASCEND}=1"]
-    gpu = Request(ids=("0",), capabilities=frozenset({"gpu"}))
+    gpu = Request(ids=("0",), capabilities=(frozenset({"gpu"}),))
     assert claims.from_environment(lines, [gpu]).chips == {"1"}
     assert claims.from_environment(lines, [Request(driver="cdi", ids=("other.com/x=0",))]).chips == {"all", "1"}
 
@@ -172,72 +172,10 @@ def test_a_device_that_reaches_chips_untold_is_a_warning(path: str) -> None:
     assert len(read.warnings) == 1
 
 
-@pytest.mark.parametrize(
-    ("request_", "chips"),
-    [
-        (Request(count=-1, capabilities=frozenset({"gpu"})), "all"),
-        (Request(driver="nvidia", count=-1), "all"),
-        (Request(driver="nvidia.cdi", ids=("1",)), "1"),
-        (Request(driver="nvidia.runtime-hook", count=1), "0"),
-        (Request(driver="nvidia", ids=("0", UUID)), f"0 {UUID}"),
-        (Request(driver="nvidia", ids=("all",)), "all"),
-        (Request(driver="nvidia", count=2), "0 1"),
-        (Request(driver="nvidia", count=0), ""),
-        (Request(driver="cdi", ids=("huawei.com/npu=0", "nvidia.com/gpu=all")), "0 all"),
-        (Request(driver="", count=-1, capabilities=frozenset({"tpu"})), ""),
-        (Request(driver="amd", count=-1, capabilities=frozenset({"gpu"})), ""),
-    ],
-)
-def test_a_device_request_is_read(request_: Request, chips: str) -> None:
-    assert claims.from_requests([request_]) == Claims(frozenset(chips.split()))
-
-
 def test_an_absurd_device_request_is_a_warning() -> None:
     read = claims.from_requests([Request(driver="nvidia", count=10**9), Request(driver="nvidia", ids=("x",))])
-    assert read.chips == frozenset()
+    assert read.chips == {UNCLEAR}
     assert len(read.warnings) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "chips"),
-    [
-        ("huawei.com/npu=0", "0"),
-        ("huawei.com/Ascend910=0", "0"),
-        ("huawei.com/Ascend910=Ascend910-5", "5"),
-        ("huawei.com/npu=all", "all"),
-        ("nvidia.com/gpu=all", "all"),
-        (f"nvidia.com/gpu={UUID}", UUID),
-        ("runtime.nvidia.com/gpu=2", "2"),
-        ("management.nvidia.com/gpu=all", "all"),
-        ("nvidia.com/gpu=gpu3", "3"),
-        ("nvidia.com/gpu=mig2:1", "2:1"),
-        ("nvidia.com/gpu=1:0", "1:0"),
-        ("other.com/device=0", ""),
-        ("nonsense", ""),
-    ],
-)
-def test_a_cdi_name_is_read(name: str, chips: str) -> None:
-    assert claims.from_cdi([name], "here") == Claims(frozenset(chips.split()))
-    assert claims.from_annotations({"cdi.k8s.io/x": f" {name} ", "other": "huawei.com/npu=7"}).chips == set(
-        chips.split()
-    )
-
-
-@pytest.mark.parametrize(
-    ("environment", "chips"),
-    [
-        (f"{NVIDIA}=0,void", ""),
-        (f"{NVIDIA}=none,1", ""),
-        (f"{NVIDIA}=00000000:3B:00.0", "0000:3b:00.0"),
-        ("CUDA_VERSION=8.0", "all"),
-        ("CUDA_VERSION=12.4 NVIDIA_REQUIRE_CUDA=cuda>=12.4", ""),
-        (f"CUDA_VERSION=8.0 {NVIDIA}=1", "1"),
-        (f"CUDA_VERSION=8.0 {NVIDIA}=none", ""),
-    ],
-)
-def test_nvidias_variable_is_read_as_its_toolkit_reads_it(environment: str, chips: str) -> None:
-    assert claims.from_environment(environment.split(), programs=["nvidia"]) == Claims(frozenset(chips.split()))
-    assert claims.from_environment(environment.split(), programs=["runc"]) == Claims()
 
 
 MOUNTS = """\
@@ -257,16 +195,17 @@ def test_device_files_that_are_mounted_in_a_running_container_are_its_chips(tmp_
     assert claims.mounted_in(8, tmp_path) == claims.mounted_in(0, tmp_path) == frozenset()
 
 
-def test_chips_can_be_listed_by_mounts() -> None:
-    places = ["0", UUID, "cdi/nvidia.com/gpu/3", "cdi/vendor.com/nic/4"]
-    read = claims.from_mounts(["/data", *(f"/var/run/nvidia-container-devices/{place}" for place in places)])
-    assert read == Claims(frozenset({"0", "3", UUID}))
-
-
 @pytest.mark.parametrize("name", ["huawei.com/npu=x", "huawei.com/npu", "nvidia.com/gpu="])
 def test_a_cdi_name_that_cannot_be_read_is_a_warning(name: str) -> None:
     read = claims.from_cdi([name, "huawei.com/npu=1"], "here")
-    assert read == Claims(frozenset({"1"}), (f"cannot read {name!r} in here",))
+    assert read == Claims(frozenset({"1", UNCLEAR}), (f"cannot read {name!r} in here",))
+
+
+def test_names_within_names_are_no_burden() -> None:
+    name = "nvidia.com/gpu=" * 5000
+    assert (
+        claims.from_environment([f"{NVIDIA}={name}0"]).chips == claims.from_cdi([f"{name}0"], "here").chips == {UNCLEAR}
+    )
 
 
 def test_device_numbers_are_chips_where_the_major_is_a_chip_driver() -> None:
@@ -288,6 +227,7 @@ def test_majors_are_read_from_the_table_of_character_devices() -> None:
 
 def test_a_flood_of_nonsense_stays_small() -> None:
     read = claims.from_list("X", ",".join(f"bad{n}" + "y" * 1000 for n in range(5000)))
+    assert read.chips == {UNCLEAR}
     assert len(read.warnings) == 9
     assert max(map(len, read.warnings)) < 100
 
@@ -314,5 +254,5 @@ def test_no_text_makes_reading_fail_or_swell(text: str) -> None:
         claims.from_annotations({"cdi.k8s.io/" + text: text}),
     ):
         assert len(read.chips) <= 10_000
-        assert all(claim == "all" or claim.isascii() for claim in read.chips)
+        assert all(claim.isascii() for claim in read.chips)
     assert claims.chip_majors(text) is not None

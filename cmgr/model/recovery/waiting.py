@@ -227,7 +227,7 @@ def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     if is_asked_for(turn.node, container):
         return f"{container.name} (systemd is asked about its unit {container.unit})"
     if container.unclear:
-        return f"{container.name} (it can reach every chip, and nobody knows which it uses)"
+        return f"{container.name} (nobody knows which chips it uses)"
     if container.key in ring.theirs and is_fought_for(ring, container):
         return f"{container.name} (something starts it again: a systemd unit, docker compose or a script)"
     if container.key in ring.theirs:

@@ -96,7 +96,7 @@ _WHOLE = re.compile(
         (
             r"\s*",
             r"[0-9]{1,4}(?:\s*-\s*[0-9]{1,4})?",
-            r"(?:0000)?[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]",
+            claims.BUS.pattern,
             # A make's first pattern is that of whole chips: the others may be of parts, which stay where they are.
             *(notation.items[0].pattern for notation in notations() if notation.items),
         )

@@ -212,12 +212,11 @@ def _claims(config: Json, host: Json, mounts: object, majors: claims.Majors) -> 
 
 def _request(item: Json) -> claims.Request:
     count = item.get("Count")
-    capabilities = [name for group in items(item.get("Capabilities")) for name in items(group)]
     return claims.Request(
         driver=text(item, "Driver"),
         ids=tuple(id_ for id_ in items(item.get("DeviceIDs")) if isinstance(id_, str)),
         count=count if isinstance(count, int) else 0,
-        capabilities=frozenset(name for name in capabilities if isinstance(name, str)),
+        capabilities=tuple(frozenset(map(str, items(asked))) for asked in items(item.get("Capabilities"))),
     )
 
 

@@ -16,7 +16,7 @@ from cmgr.view.troubles import troubles
 from tests.model.builders import REQUEST, Cmgr, container, key, names
 
 CLAIMS = frozenset({UNCLEAR})
-WAITS = "the reset of chips 0-3 waits for lab (it can reach every chip, and nobody knows which it uses)"
+WAITS = "the reset of chips 0-3 waits for lab (nobody knows which chips it uses)"
 
 
 def lab(**fields: Any) -> Container:
@@ -36,7 +36,7 @@ def test_one_of_which_the_driver_lists_no_process_is_in_nobodys_way_and_told_wit
     cmgr.run_until(Phase.RESETTING)
     (trouble,) = told(cmgr, TroubleKind.UNCLEAR)
     assert trouble.words == (
-        "container lab can reach every chip, and nobody knows which it uses: "
+        "nobody knows which chips container lab uses: "
         "the driver lists no process of it on the ring, so that the reset does not wait for it"
     )
     assert (trouble.hint, told(cmgr, TroubleKind.BLOCKED)) == (CLEAR, [])

@@ -121,7 +121,7 @@ def test_one_that_can_reach_every_chip_is_named_and_in_nobodys_way_where_the_dri
     service = on_docker({})
     containers.run(Spec("watch", "", binds=("/dev:/dev",)))
     service.start()
-    eventually(lambda: "nobody knows which it uses" in reason(service, "watch"), why="it is told beforehand")
+    eventually(lambda: "nobody knows which chips it uses" in reason(service, "watch"), why="it is told beforehand")
     for command in ("status", "check"):
         told = " ".join(service.cmgr(command).out.split())
         assert "watch" in told, command
@@ -132,4 +132,4 @@ def test_one_that_can_reach_every_chip_is_named_and_in_nobodys_way_where_the_dri
     assert containers.count("watch", "kill") == 0
     service.configure({"containers.ignore": ["watch"]})
     assert service.cmgr("reload").code == 0
-    eventually(lambda: "nobody knows which it uses" not in " ".join(service.cmgr("check").out.split()))
+    eventually(lambda: "nobody knows which chips it uses" not in " ".join(service.cmgr("check").out.split()))
