@@ -91,7 +91,7 @@ class Page:
             return _handed_on(await self._door.post("/v1/enter", body))
 
     async def _leave(self, request: Request) -> Response:
-        return _handed_on(await self._said(_secret(request), "/v1/leave"))
+        return _handed_on(await self._said(self._whose(request), "/v1/leave"))
 
     async def _session(self, request: Request) -> Response:
         return _handed_on(await self._stands(request))
@@ -122,7 +122,7 @@ class Page:
             said = None
         if not isinstance(said, dict):
             return _refused(400, "cannot order: the body must be an object")
-        return _handed_on(await self._said(_secret(request), f"/v1/orders/{do}", said))
+        return _handed_on(await self._said(self._whose(request), f"/v1/orders/{do}", said))
 
     async def _events(self, request: Request) -> Response:
         known = await self._stands(request)
@@ -153,14 +153,22 @@ class Page:
     async def _stands(self, request: Request) -> Told:
         """Return what the service says of the session that this request is of."""
         self._asked = self._clock()
-        secret = _secret(request)
+        secret = self._whose(request)
         told = await self._said(secret, "/v1/session")
         self._known.pop(secret, None)
+        request.scope.pop(KNOWN, None)
         if told.status == 200:
             self._known[secret] = request.scope[KNOWN] = None
             if len(self._known) > MOST_KNOWN:
                 del self._known[next(iter(self._known))]
         return told
+
+    def _whose(self, request: Request) -> str:
+        """Return the secret that the request shows; no stranger takes the place of one that stood a while ago."""
+        secret = _secret(request)
+        if secret in self._known:
+            request.scope[KNOWN] = None
+        return secret
 
     async def _said(self, secret: str, target: str, args: Mapping[str, object] | None = None) -> Told:
         """Return what the service says to this in the name of a session."""

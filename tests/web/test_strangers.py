@@ -1,6 +1,7 @@
 """Local users without a session: what they cost the page and the service has a bound, and they keep nobody out."""
 
 import json
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -85,3 +86,20 @@ def test_a_fresh_ticket_counts_while_wrong_ones_come(running: Site) -> None:
     body = json.dumps({"ticket": "x" * 43}).encode()
     with peers(running, STRANGERS // 2, (lines(running, f"Content-Length: {len(body)}") + body) * 100):
         assert running.read(running.enter(), "chips").status == 200
+
+
+def test_no_stranger_takes_the_place_of_a_session_that_waits_for_the_service(running: Site) -> None:
+    secret = running.enter()
+    assert running.read(secret, "chips").status == 200
+    asked = asking(running, "/api/chips").replace(b"\r\n\r\n", f"\r\nAuthorization: Bearer {secret}\r\n\r\n".encode())
+    running.service.tell(signal.SIGSTOP)
+    try:
+        with peers(running, 1, asked) as (person,):
+            assert running.web.ask("GET", "/").status == 200, "what came before it was heard"
+            with peers(running, STRANGERS + 1, b""):
+                assert running.web.ask("GET", "/").status == 200
+                running.service.tell(signal.SIGCONT)
+                person.settimeout(PATIENCE)
+                assert person.recv(12) == b"HTTP/1.1 200"
+    finally:
+        running.service.tell(signal.SIGCONT)
