@@ -111,6 +111,24 @@ def test_an_answer_of_another_shape_cannot_be_read(
     assert not isinstance(error, RuntimeDown | ContainerGone)
 
 
+@pytest.mark.parametrize(
+    ("call", "status"), [*((call, 200) for call in ("list", "look", "update")), *((call, 500) for call in CALLS)]
+)
+def test_an_answer_that_nests_too_deeply_cannot_be_read_as_any_other_that_is_none(
+    call: str, status: int, daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    error = error_of(call, daemon, runtime, lambda request: request.give_text('{"message":' * 50_000, status))
+    assert (type(error), str(error).rpartition(": ")[2]) == (ContainerError, "Docker's answer cannot be read")
+
+
+def test_a_container_whose_description_nests_too_deeply_hides_no_other(
+    daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    daemon.containers["c2"] = document("c2")
+    daemon.on("GET /containers/c2/json", lambda request: request.give_text("[" * 100_000))
+    assert [(c.key.id, c.unread) for c in runtime.list()] == [("c1", ""), ("c2", "Docker's answer cannot be read")]
+
+
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"x": 1}', "3"])
 def test_a_refusal_of_another_shape_is_a_refusal(text: str, daemon: FakeDockerd, runtime: DockerRuntime) -> None:
     error = error_of("stop", daemon, runtime, lambda request: request.give_text(text, 500))
