@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from cmgr.model.homes import home_of
 from cmgr.model.index import users_on
-from cmgr.model.units import unit_of
+from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ALL_CHIPS, ChipId
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.lookup import grouped, kept
@@ -64,7 +64,7 @@ def places(node: Node, container: Container) -> Mapping[ChipId, int]:
 
 def places_taken(node: Node, newcomer: Container) -> list[Container]:
     """Return the held containers in whose places this one was made, which is new: on each chip at most one."""
-    if not newcomer.enabled or unit_of(node, newcomer) is not None:
+    if not newcomer.enabled or unit_of(node, newcomer) is not None or is_asked_for(node, newcomer):
         return []
     there, taken = _users(node, newcomer), list[Container]()
     while found := [(chips, other) for other in there if (chips := _too_many(node, newcomer, there, other))]:

@@ -1,7 +1,8 @@
 """Units of systemd that run containers of other runtimes: which unit covers a container, and what that means.
 
 While its unit covers a container, orders go to the unit. The container itself is not held, stopped or started, but for
-one that outlives the stop of its unit. A container whose unit is not there is one like any other.
+one that outlives the stop of its unit. A container whose unit is not there is one like any other. So is one whose unit
+does not run it: a label is a word of the container's maker, who can name the unit of somebody else.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +18,29 @@ def unit_key(name: str) -> ContainerKey:
 
 
 def unit_of(node: Node, container: Container) -> Container | None:
-    """Return the unit that runs the container; None where it has none, or systemd knows no such unit."""
-    return node.containers.get(unit_key(container.unit)) if container.unit else None
+    """Return the unit that runs the container; None where it has none, or systemd knows no such unit that does.
+
+    A unit that has run containers counts as running one more that names it, until systemd has said that it does not.
+    """
+    unit = node.containers.get(unit_key(container.unit)) if container.unit else None
+    if unit is None or is_run_by(unit, container):
+        return unit
+    return unit if (unit.covers or unit.vouches) and is_asked_for(node, container) else None
+
+
+def is_run_by(unit: Container, container: Container) -> bool:
+    """Return whether the unit was found to run the container."""
+    return container.key in unit.vouches or has_client_of(unit, container)
+
+
+def has_client_of(unit: Container, container: Container) -> bool:
+    """Return whether a client of the container was found in the unit, where the configuration has these looked for."""
+    return not unit.runs.isdisjoint((container.name, container.key.id))
+
+
+def kept_vouches(node: Node, unit: Container) -> frozenset[ContainerKey]:
+    """Return what is remembered of those that the unit was found to run: all that are there, or else the last ones."""
+    return unit.vouches & {c.key for c in _by_unit(node.containers).get(unit.name, ())} or unit.vouches
 
 
 @kept
@@ -28,12 +50,13 @@ def _by_unit(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Seque
 
 def run_by(node: Node, unit: Container) -> Sequence[Container]:
     """Return the containers of which the books say that the unit runs them."""
-    return _by_unit(node.containers).get(unit.name, ())
+    return [c for c in _by_unit(node.containers).get(unit.name, ()) if is_run_by(unit, c)]
 
 
 def is_asked_for(node: Node, container: Container) -> bool:
-    """Return whether systemd has yet to say whether the container's unit is there."""
-    if not container.unit or unit_of(node, container) is not None or SYSTEMD in node.gone:
+    """Return whether systemd has yet to say whether the container's unit is there, and runs it."""
+    unit = node.containers.get(unit_key(container.unit)) if container.unit else None
+    if not container.unit or SYSTEMD in node.gone or (unit is not None and is_run_by(unit, container)):
         return False
     state = node.runtimes.get(SYSTEMD)
     if state is None:

@@ -10,7 +10,7 @@ from cmgr.config.settings import Config, Containerd, Docker, Systemd, Unit
 from cmgr.config.sim import Sim
 from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.model.values.node import SYSTEMD
-from cmgr.model.values.services.containers import ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import Runtime
 from cmgr.runtimes.images import Decided
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 
-Names = Callable[[], Collection[str]]
+Named = Callable[[], Mapping[str, Collection[Container]]]
 
 
 def _nothing(_: ContainerKey) -> None:
@@ -29,14 +29,14 @@ def _nothing(_: ContainerKey) -> None:
 
 
 def open_runtimes(
-    config: Config, known: Collection[str] = (), units: Names = tuple, decided: Decided = _nothing
+    config: Config, known: Collection[str] = (), units: Named = dict, decided: Decided = _nothing
 ) -> tuple[Runtime, ...]:
     """Return the runtimes that the configuration names; none need answer yet.
 
     `auto` is each one whose socket is there, and each of the `known`: they were used here before, so that containers
     of theirs may run although nobody answers just now. systemd is one where it has units to take care of, or may find
-    some: `units` returns the names of those that the configuration does not name; any thread. `decided` says which
-    labels of containers count.
+    some: `units` returns the names of those that the configuration does not name, with the containers that name them;
+    any thread. `decided` says which labels of containers count.
     Raises `ConfigError` for a name that is none, and `RuntimeDown` when there is no runtime at all.
     """
     openers = _openers(config, units, decided)
@@ -61,7 +61,7 @@ def has_units(config: Config) -> bool:
     return bool(config.systemd.units) or config.systemd.adopt
 
 
-def open_systemd(config: Config, units: Names) -> Runtime:
+def open_systemd(config: Config, units: Named) -> Runtime:
     """Return systemd as a runtime; `units` as in `open_runtimes`."""
     return _systemd(config.systemd, units)
 
@@ -69,11 +69,11 @@ def open_systemd(config: Config, units: Names) -> Runtime:
 def appeared(config: Config, opened: Collection[str], decided: Decided = _nothing) -> tuple[Runtime, ...]:
     """Return those of `auto` that are not opened, and whose socket is there by now. Any thread."""
     sockets = _sockets(config) if AUTO in config.runtimes else {}
-    openers = _openers(config, tuple, decided)
+    openers = _openers(config, dict, decided)
     return tuple(openers[n]() for n, path in sockets.items() if n not in opened and path.is_socket())
 
 
-def _openers(config: Config, units: Names, decided: Decided) -> Mapping[str, Callable[[], Runtime]]:
+def _openers(config: Config, units: Named, decided: Decided) -> Mapping[str, Callable[[], Runtime]]:
     return {
         "docker": partial(_docker, config.docker, decided),
         "containerd": partial(_containerd, config.containerd, config.cdi.dir, decided),
@@ -84,7 +84,7 @@ def _openers(config: Config, units: Names, decided: Decided) -> Mapping[str, Cal
 
 def open_units(config: Config, names: Collection[str]) -> Runtime:
     """Return the runtime of these units of systemd, which need not be any that the configuration takes care of."""
-    return _systemd(replace(config.systemd, units=tuple(map(Unit, names)), adopt=False), tuple)
+    return _systemd(replace(config.systemd, units=tuple(map(Unit, names)), adopt=False), dict)
 
 
 def _sockets(config: Config) -> Mapping[str, Path]:
@@ -110,11 +110,11 @@ def _containerd(settings: Containerd, cdi: str, decided: Decided) -> "Containerd
     return ContainerdRuntime(settings.address, settings.skip_namespaces, limits, Path(cdi), decided)
 
 
-def _systemd(settings: Systemd, units: Names) -> "SystemdRuntime":
+def _systemd(settings: Systemd, units: Named) -> "SystemdRuntime":
     from cmgr.runtimes.systemd import clients
     from cmgr.runtimes.systemd.runtime import SystemdRuntime
 
-    return SystemdRuntime(settings.bus, settings.units, units, clients.found if settings.adopt else dict)
+    return SystemdRuntime(settings.bus, settings.units, units, clients.in_units, settings.adopt)
 
 
 def _sim(settings: Sim) -> Runtime:

@@ -10,7 +10,7 @@ from cmgr.model.holds.restarters import is_fought_for
 from cmgr.model.homes import given_away, replaced
 from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.successors import successor
-from cmgr.model.units import is_asked_for, unit_of
+from cmgr.model.units import is_asked_for, unit_key, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Attempt, Hold, HoldState
@@ -185,10 +185,12 @@ def _unit(node: Node, container: Container | None) -> str:
 
 
 def _without_unit(node: Node, container: Container) -> str:
-    """Return what it means that the unit which is said to run the container is not there; or nothing."""
+    """Return what it means that the unit which is said to run the container does not; or nothing."""
     if not container.unit or unit_of(node, container) is not None or is_asked_for(node, container):
         return ""
     systemd = node.runtimes.get(SYSTEMD)
+    if unit_key(container.unit) in node.containers:
+        return f"label cmgr.unit={container.unit} is not obeyed: neither a client in that unit nor its commands name it"
     why = f"systemd does not answer: {systemd.why_down}" if systemd is not None and systemd.why_down else ""
     why = why or ("systemd is gone for good" if systemd is None else "systemd knows no such unit")
     return f"its unit {container.unit} is not there ({why}): the container itself is stopped and started"

@@ -40,7 +40,7 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
-from cmgr.model.values.node import Node, known_faults
+from cmgr.model.values.node import SYSTEMD, Node, known_faults
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.cdi import Spec
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
@@ -145,7 +145,8 @@ def stored(node: Node) -> Node:
 class Cmgr:
     """One machine under one cmgr. Events are told in steps of a millisecond unless time is made to pass.
 
-    `prepares`: what comes before a reset is done at once.
+    `prepares`: what comes before a reset is done at once. `strangers`: containers that the units which they name do
+    not run.
     `settle`: how many seconds a container must run after its start; 0, whatever `policy` says, where that is no matter.
     """
 
@@ -159,12 +160,14 @@ class Cmgr:
         catalog: Catalog = CATALOG,
         settle: float = 0,
         appliance: str = "",
+        strangers: Iterable[str] = (),
     ) -> None:
         self.now = T0
         self.appliance = appliance
         self.chips = topology(chips, ring)
         self.runtimes = runtimes
         self.truth = {c.key: c for c in containers}
+        self.strangers = frozenset(strangers)
         self.faults: dict[int, set[str]] = {c.id: set() for c in self.chips}
         self.processes: dict[int, str] = {}
         self.listed: dict[int, Process] = {}
@@ -210,7 +213,7 @@ class Cmgr:
     def sees(self, changed: Container) -> list[Command]:
         """Make this the container's state, and tell cmgr."""
         self.truth[changed.key] = changed
-        return self.tell(facts.ContainerSeen(changed))
+        return self.tell(facts.ContainerSeen(self._told(changed)))
 
     def removes(self, name: str, runtime: str = "docker") -> list[Command]:
         del self.truth[key(name, runtime)]
@@ -284,11 +287,19 @@ class Cmgr:
             self.tell(facts.Tick())
         raise AssertionError(f"time does not pass: {self.node.rings}")
 
+    def _of(self, runtime: str) -> list[Container]:
+        return [c for c in self.truth.values() if c.key.runtime == runtime]
+
+    def _told(self, known: Container) -> Container:
+        """Return what its runtime says of it: systemd says which of those that name a unit are run by it."""
+        named = (c for c in self.truth.values() if c.unit and c.unit == known.name and c.name not in self.strangers)
+        return replace(known, vouches=frozenset(c.key for c in named)) if known.key.runtime == SYSTEMD else known
+
     def _carry_out(self, command: Action) -> dict[str, Any]:  # noqa: C901 - a flat table, a line a command
         """Do what the command asks, and return what its answer says of it."""
         match command:
             case ListContainers():
-                return {"containers": tuple(c for c in self.truth.values() if c.key.runtime == command.runtime)}
+                return {"containers": tuple(map(self._told, self._of(command.runtime)))}
             case ReadRing():
                 return {"reports": tuple(self._report(c) for c in command.chips)}
             case ResetRing():

@@ -40,20 +40,28 @@ class United(Machine):
 
     def of(self, unit: Real) -> list[Real]:
         """Return the containers that the unit has made and that are still there."""
-        return [real for real in self.truth.values() if real.unit == unit.key.id]
+        return [self.truth[key] for key in self.named(unit.key.id)]
+
+    def named(self, unit: str) -> list[ContainerKey]:
+        return [key for key, real in self.truth.items() if real.unit == unit]
 
     def unit_of(self, real: Real) -> Real | None:
         return self.truth.get(ContainerKey(SYSTEMD, "", real.unit)) if real.unit else None
 
     def hint(self, fact: facts.Fact) -> None:
         told = fact.container.key if isinstance(fact, facts.ContainerSeen) else None
-        if told is None or told.runtime != SYSTEMD or self.knows(told.id):
+        if told is None or told.runtime != SYSTEMD:
             super().hint(fact)
+        elif self.knows(told.id):
+            assert isinstance(fact, facts.ContainerSeen)
+            vouches = frozenset(self.named(told.id))
+            super().hint(facts.ContainerSeen(replace(fact.container, vouches=vouches)))
 
     def _carry_out(self, command: Action, fails: bool) -> dict[str, Any]:
         answer = super()._carry_out(command, fails)
         if isinstance(command, ListContainers) and command.runtime == SYSTEMD:
-            answer["containers"] = tuple(c for c in answer.get("containers", ()) if self.knows(c.name))
+            known = (c for c in answer.get("containers", ()) if self.knows(c.name))
+            answer["containers"] = tuple(replace(c, vouches=frozenset(self.named(c.name))) for c in known)
         return answer
 
     def _start(self, real: Real, command: StartContainer, fails: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from cmgr.model.homes import crowded
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
 from cmgr.model.scope import handled_faults, is_of, users_listed
+from cmgr.model.units import unit_of
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
@@ -257,7 +258,8 @@ class World:
     def _check_unit(self, action: Action) -> None:
         """While its unit runs, as far as cmgr knows, a container is stopped by nobody but that."""
         real = self.machine.truth.get(action.key) if isinstance(action, StopContainer) else None
-        unit = self.node.containers.get(ContainerKey(SYSTEMD, "", real.unit)) if real is not None else None
+        booked = self.node.containers.get(real.key) if real is not None else None
+        unit = unit_of(self.node, booked) if booked is not None else None
         hold = self.node.holds.get(action.key) if unit is not None and isinstance(action, StopContainer) else None
         # A stop that was ordered before the unit was known is ordered until it is answered.
         if unit is not None and hold is not None and not hold.attempt.tries:

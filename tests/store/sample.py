@@ -68,6 +68,7 @@ _container = Container(
     unit="llm@3.service",
     covers=frozenset({"3"}),
     runs=frozenset({"web", "db"}),
+    vouches=frozenset({KEY}),
     made_for=frozenset({"3"}),
     tied="has a hook",
 )

@@ -19,7 +19,7 @@ from cmgr.model.scope import pre_isolating
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.commands import ListContainers, Note, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import ContainersListed, Event, Restarted
-from cmgr.model.values.services.containers import TIED, Container
+from cmgr.model.values.services.containers import TIED, Container, ContainerKey
 from cmgr.model.values.services.healing import Healing
 from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
@@ -55,6 +55,7 @@ OF_0_1_0 = replace(
             unit="",
             covers=frozenset[str](),
             runs=frozenset[str](),
+            vouches=frozenset[ContainerKey](),
         )
         for key, c in sample.NODE.containers.items()
     },
@@ -153,7 +154,8 @@ def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Pa
         node = store.load()
     assert node.missing == {}
     boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
-    assert node == replace(sample.NODE, chips=boardless, missing={})
+    containers = {key: replace(c, vouches=frozenset[ContainerKey]()) for key, c in sample.NODE.containers.items()}
+    assert node == replace(sample.NODE, chips=boardless, missing={}, containers=containers)
 
 
 def tables(path: Path) -> dict[str, set[tuple[str, str, int, int]]]:

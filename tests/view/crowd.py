@@ -49,7 +49,8 @@ def of_each_kind(chip: ChipId) -> Iterator[Container]:
     yield made("second", composed=Composed(f"p{ring}", "a", needs=needs))
     yield made("of-unit", unit=unit)
     yield made("shared", claims=frozenset({f"share-{chip}"}))
-    yield made("unit", key=ContainerKey(SYSTEMD, "", unit), name=unit, covers=frozenset({str(chip)}))
+    its = {"covers": frozenset({str(chip)}), "vouches": frozenset({key(f"of-unit-{chip}")})}
+    yield made("unit", key=ContainerKey(SYSTEMD, "", unit), name=unit, **its)
     for state in HELD:
         yield made(f"held-{state}", running=state is HoldState.STOPPING)
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from cmgr.frozen import replace
 from cmgr.model.holds.restarters import look_who_started
 from cmgr.model.turn import Turn
-from cmgr.model.units import is_asked_for, run_by, unit_key, unit_of
+from cmgr.model.units import has_client_of, is_asked_for, kept_vouches, run_by, unit_key, unit_of
 from cmgr.model.values.chips import resolve
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
@@ -33,8 +33,9 @@ def cover(turn: Turn) -> None:
             turn.ask_list(SYSTEMD, f"is there a unit {key.id}?", not_older=asked)
         unit = turn.node.containers.get(key)
         if unit is not None:
-            _fit(turn, unit, [c for c in containers if c.running])
-            _ask_whether_ended(turn, unit, containers)
+            its = run_by(turn.node, unit)
+            _fit(turn, unit, [c for c in its if c.running])
+            _ask_whether_ended(turn, unit, its)
 
 
 def _fit(turn: Turn, unit: Container, running: list[Container]) -> None:
@@ -84,8 +85,10 @@ def as_remembered(node: Node, told: Container) -> Container:
     known = node.containers.get(told.key)
     if told.key.runtime != SYSTEMD or known is None:
         return told
-    unit = replace(told, runs=told.runs if told.running else told.runs or known.runs)
-    running = [c for c in run_by(node, told) if c.running] if told.running else []
+    runs = told.runs if told.running else told.runs or known.runs
+    unit = replace(told, runs=runs, vouches=told.vouches | kept_vouches(node, known))
+    # Of those that it is found to run just now it takes on what they claim as of any that it begins to run (`_fit`).
+    running = [c for c in run_by(node, known) if c.running] if told.running else []
     if running:
         unit = _like(unit, running, known.covers if told.key in node.holds else frozenset())
     elif _has_theirs(known):
@@ -106,12 +109,8 @@ def adopted(turn: Turn, container: Container) -> Container:
     """Return the container with the unit that was found to run it, if there is one and no label names another."""
     if container.unit or container.key.runtime == SYSTEMD or SYSTEMD not in turn.node.runtimes:
         return container
-    units = [u for k, u in turn.node.containers.items() if k.runtime == SYSTEMD and _runs(u, container)]
+    units = [u for k, u in turn.node.containers.items() if k.runtime == SYSTEMD and has_client_of(u, container)]
     return replace(container, unit=units[0].name) if len(units) == 1 else container
-
-
-def _runs(unit: Container, container: Container) -> bool:
-    return container.name in unit.runs or container.key.id in unit.runs
 
 
 def fit_to_unit(turn: Turn, container: Container, *, begun: bool) -> None:
@@ -129,7 +128,7 @@ def fit_to_unit(turn: Turn, container: Container, *, begun: bool) -> None:
 
 def _adopt_those_of(turn: Turn, unit: Container) -> None:
     """Take note of the containers that the unit was found to run."""
-    for container in [c for c in turn.node.containers.values() if _runs(unit, c) and not c.unit]:
+    for container in [c for c in turn.node.containers.values() if has_client_of(unit, c) and not c.unit]:
         found = adopted(turn, container)
         if found.unit and container.key not in turn.node.holds:
             turn.put_container(found)

@@ -29,13 +29,12 @@ from cmgr.model.scope import (
     widest_scope,
 )
 from cmgr.model.turn import Turn
-from cmgr.model.units import is_asked_for, tells_of_users
+from cmgr.model.units import is_asked_for, tells_of_users, unit_of
 from cmgr.model.values.chips import ChipReport, listed
 from cmgr.model.values.faults import Fault, Level
 from cmgr.model.values.handling.policy import NO_TIME, Strategy, look_again_after
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.commands import NoteKind
-from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container
 from cmgr.words import span
@@ -153,8 +152,8 @@ def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | 
 
 def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     found = [c for c in on_ring(turn.node, ring) if c.running] + unclear_users(turn.node, ring.chips)
-    units = {c.name for c in found if c.key.runtime == SYSTEMD}
-    users = [c for c in found if c.unit not in units]  # Of a unit and its containers the unit is told.
+    # Of a unit and its containers the unit is told.
+    users = [c for c in found if (unit := unit_of(turn.node, c)) is None or unit not in found]
     if not users:
         return None
     scope = scope_of(turn.node, ring, turn.at)

@@ -187,14 +187,14 @@ def unmanaged(node: Node) -> Mapping[str, Sequence[Container]]:
     return grouped((key.runtime, container) for key, container in kept if key.runtime not in node.gone)
 
 
-def units_known(node: Node) -> frozenset[str]:
-    """Return the units of systemd that are to be looked after although no setting names them.
+def units_known(node: Node) -> Mapping[str, Sequence[Container]]:
+    """Return the units of systemd that are to be looked after although no setting names them, and who names each.
 
     Those that are held, that containers say run them, and that ought to run: of such a unit no container may be left.
     """
     held = {key.id for key in node.holds if key.runtime == SYSTEMD}
     known = {k.id for k, c in node.containers.items() if k.runtime == SYSTEMD and (c.running or c.wanted)}
-    return frozenset(held | known | {c.unit for c in node.containers.values() if c.unit})
+    return {**dict.fromkeys(held | known, ()), **grouped((c.unit, c) for c in node.containers.values() if c.unit)}
 
 
 def brought_by_image(node: Node, key: ContainerKey) -> frozenset[str] | None:

@@ -1,7 +1,7 @@
 """Looking at units, and what systemd forgets of them."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,32 +10,36 @@ from cmgr.config.settings import Unit
 from cmgr.host.bus import Bus
 from cmgr.model.values.services.containers import Container, Exit
 from cmgr.runtimes.following import Limits
+from cmgr.runtimes.systemd.clients import Call, commands, names_of, tells_of
 from cmgr.runtimes.systemd.unit import Described, described
 
-Clients = Callable[[], Mapping[str, frozenset[str]]]
+Clients = Callable[[], Mapping[str, Sequence[Call]]]
+Named = Callable[[], Mapping[str, Collection[Container]]]
 
 
 class Looks:
     """Says how units are. Any thread.
 
-    `units`: those of the configuration. `others`: returns the names of more, of those that are held, say. `clients`:
-    returns the containers that units are found to run, by unit.
+    `units`: those of the configuration. `others`: returns the names of more, of those that are held, say, each with the
+    containers that name it. `clients`: returns the clients that are found in units; `adopt`: a unit with a client is
+    one of these, too, and runs what that names.
     """
 
     def __init__(
         self,
         path: str,
         units: Collection[Unit],
-        others: Callable[[], Collection[str]],
-        limits: Limits,
+        others: Named,
         clients: Clients = dict,
+        adopt: bool = False,
     ) -> None:
-        self.limits = limits
+        self.limits = Limits()
         self._path = path
         self._units = {unit.name: unit for unit in units}
         self._others = others
         self._clients = clients
-        self._running: Mapping[str, frozenset[str]] = {}
+        self._adopt = adopt
+        self._running: Mapping[str, Sequence[Call]] = {}
         self._lock = threading.Lock()
         self._told: dict[str, Mapping[str, Any]] = {}
         self._takes: dict[str, frozenset[str]] = {}
@@ -45,15 +49,16 @@ class Looks:
 
     def names(self) -> Mapping[str, Unit]:
         """Return the units that are taken care of, and those that systemd stops with them."""
-        names = new = {*self._running, *self._others(), *self._units}
+        found = {unit for unit, calls in self._running.items() if self._adopt and names_of(calls)}
+        names = new = {*found, *self._others(), *self._units}
         with self._lock:
             while new := {unit for name in new for unit in self._takes.get(name, ())} - names:
                 names = names | new
         return {**{name: Unit(name) for name in names}, **self._units}
 
     def find_clients(self) -> None:
-        """Look which units run containers."""
-        self._running = self._clients()
+        """Look which units run containers, where that matters."""
+        self._running = self._clients() if self._adopt or any(self._others().values()) else {}
 
     def bus(self, what: str) -> Bus:
         """Return a new connection. Raises `RuntimeDown`."""
@@ -62,15 +67,20 @@ class Looks:
     def unit(self, bus: Bus, name: str) -> Described:
         """Return the unit as it is now."""
         wish = self._units.get(name, Unit(name))
-        found = described(name, bus.properties(bus.ask("LoadUnit", "s", name)), wish)
+        told = bus.properties(bus.ask("LoadUnit", "s", name))
+        found = described(name, told, wish)
         with self._lock:
             unit = self._completed(found)
             self._note(unit)
             # Of what is not loaded systemd does not know what goes with it.
             takes = self._takes.get(name, frozenset()) if not unit.container.running else unit.container.takes
             self._takes[name] = takes
-        runs = self._running.get(name, frozenset()) if unit.container.running else frozenset()
-        return replace(unit, container=replace(unit.container, runs=runs, takes=takes))
+        calls = self._running.get(name, ()) if unit.container.running else ()
+        runs = names_of(calls) if self._adopt else frozenset()
+        named = self._others().get(name, ())
+        calls = (*calls, *commands(told)) if named else ()
+        vouches = frozenset(c.key for c in named if any(tells_of(call, c) for call in calls))
+        return replace(unit, container=replace(unit.container, runs=runs, vouches=vouches, takes=takes))
 
     def heard(self, name: str, told: Mapping[str, Any]) -> None:
         """Note the life of the unit from a signal, `told`: it may be over and forgotten before anybody looks.

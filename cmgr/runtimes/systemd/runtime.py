@@ -14,9 +14,8 @@ from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils
 from cmgr.host.bus import MANAGER, Bus
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
-from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.events import Watcher
-from cmgr.runtimes.systemd.looks import Clients, Looks
+from cmgr.runtimes.systemd.looks import Clients, Looks, Named
 from cmgr.runtimes.systemd.unit import NAME, Described
 
 _UP = 5.0
@@ -41,10 +40,11 @@ class SystemdRuntime:
         self,
         path: str,
         units: Collection[Unit] = (),
-        others: Callable[[], Collection[str]] = tuple,
+        others: Named = dict,
         clients: Clients = dict,
+        adopt: bool = False,
     ) -> None:
-        self._looks = Looks(path, units, others, Limits(), clients)
+        self._looks = Looks(path, units, others, clients, adopt)
         self._watcher: Watcher | None = None
 
     def list(self) -> tuple[Container, ...]:

@@ -85,7 +85,7 @@ def test_the_hold_is_on_the_unit_and_survives_that_its_container_is_removed_and_
     cmgr.run()
     assert (cmgr.held(), list(cmgr.node.containers)) == ([UNIT], [unit_key(UNIT)])
     assert cmgr.hold(UNIT, "systemd").chips == {0}
-    assert units_known(cmgr.node) == {UNIT}
+    assert units_known(cmgr.node).keys() == {UNIT}
     cmgr.begin()
     cmgr.run()
     assert set(booked(cmgr).chips) == {0}, "what it ran is remembered while it is down"
@@ -97,8 +97,8 @@ def test_the_hold_is_on_the_unit_and_survives_that_its_container_is_removed_and_
 def test_a_unit_forgets_the_chips_that_its_new_containers_do_not_use_once_it_is_not_held() -> None:
     cmgr = machine(chips=(0, 1))
     cmgr.removes("llm")
-    new = cmgr.make(UNIT, 4)
-    cmgr.sees(new)
+    cmgr.sees(cmgr.make(UNIT, 4))
+    cmgr.run(ListContainers)
     assert set(booked(cmgr).chips) == {4}
 
 
@@ -136,6 +136,54 @@ def test_a_container_whose_unit_is_not_there_is_one_like_any_other_and_that_is_t
     cmgr.fault(0)
     cmgr.run()
     assert (names(cmgr.sent(StopContainer)), cmgr.held(), cmgr.phase()) == (["llm"], [], Phase.HEALTHY)
+
+
+def test_a_container_that_names_a_unit_which_does_not_run_it_is_stopped_itself_and_the_unit_never() -> None:
+    cmgr = Cmgr(unit("sshd.service"), container("llm", 0, unit="sshd.service"), runtimes=BOTH, strangers=["llm"])
+    (row,) = view.containers(cmgr.node)
+    assert row["warnings"] == [
+        "label cmgr.unit=sshd.service is not obeyed: neither a client in that unit nor its commands name it"
+    ]
+    assert (row["unit"], booked(cmgr, "sshd.service").chips) == ("", frozenset())
+    cmgr.fault(0)
+    cmgr.run()
+    assert (names(cmgr.sent(StopContainer)), cmgr.held(), cmgr.phase()) == (["llm"], [], Phase.HEALTHY)
+
+
+def test_a_strangers_container_beside_those_of_a_unit_says_nothing_for_it() -> None:
+    spy = container("spy", 1, unit=UNIT, strategy=Strategy.NEVER, enabled=False, group="theirs")
+    cmgr = machine(spy, policy=SINGLE, strangers=["spy"])
+    assert (set(booked(cmgr).chips), booked(cmgr).group, booked(cmgr).enabled) == ({0}, "", True)
+    cmgr.fault(1)
+    cmgr.run()
+    assert UNIT not in names(cmgr.sent(StopContainer))
+
+
+def test_until_systemd_has_said_whether_the_unit_runs_the_container_neither_is_stopped() -> None:
+    cmgr = machine(strangers=["spy"], policy=SINGLE)
+    cmgr.sees(container("spy", 1, unit=UNIT))
+    cmgr.fault(1)
+    cmgr.run(ListContainers)
+    assert names(cmgr.sent(StopContainer)) == ["spy"]
+    cmgr = machine(policy=SINGLE)
+    cmgr.sees(container("more", 1, unit=UNIT))
+    cmgr.fault(1)
+    assert cmgr.sent(StopContainer) == []
+    cmgr.run(ListContainers)
+    assert names(cmgr.sent(StopContainer)) == [UNIT]
+
+
+def test_that_a_unit_runs_a_container_is_remembered_when_nothing_in_it_says_so_any_more() -> None:
+    cmgr = machine()
+    cmgr.strangers = frozenset({"llm"})  # Its client is gone, and its commands do not name it.
+    for _ in range(2):
+        cmgr.tell(facts.Resync())
+        cmgr.run()
+        cmgr.begin()
+        cmgr.run()
+    cmgr.fault(0)
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer)) == [UNIT]
 
 
 def test_a_systemd_that_does_not_answer_keeps_nobody_waiting() -> None:
@@ -242,7 +290,7 @@ def test_a_unit_that_a_person_has_stopped_is_forgotten_with_its_container_and_no
     cmgr = machine()
     cmgr.removes("llm")
     cmgr.sees(unit(running=False, exit=Exit(0, cmgr.now, asked=True)))
-    assert (missing(cmgr.node), units_known(cmgr.node)) == ((), frozenset())
+    assert (missing(cmgr.node), units_known(cmgr.node)) == ((), {})
     cmgr.fault(0)
     cmgr.run()
     assert cmgr.sent(StartContainer) == []
@@ -320,7 +368,7 @@ def test_a_unit_whose_container_died_of_the_fault_is_started_again_whatever_its_
     for step in steps if unit_first else reversed(steps):
         step()
     assert missing(cmgr.node) == (unit_key(UNIT),), "one row tells of it"
-    assert units_known(cmgr.node) == {UNIT}, "it is looked after, though no container names it any more"
+    assert units_known(cmgr.node).keys() == {UNIT}, "it is looked after, though no container names it any more"
     cmgr.fault(0)
     cmgr.run()
     assert names(cmgr.sent(StartContainer), StartContainer) == [UNIT]
@@ -346,6 +394,7 @@ def test_a_container_that_dies_while_its_unit_goes_on_is_told_until_another_is_i
     cmgr.dies("llm", 1)
     assert missing(cmgr.node) == (key("llm"),)
     cmgr.sees(cmgr.make(UNIT))
+    cmgr.run(ListContainers)
     assert missing(cmgr.node) == ()
 
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.runtimes.systemd.clients import found, monitored, named, unit_of, watched
+from cmgr.model.values.services.compose import Composed
+from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.runtimes.systemd.clients import Call, commands, found, in_units, monitored, named, tells_of, unit_of, watched
 
 ID = "5ca1ab1e" * 8
 
@@ -103,6 +105,106 @@ def test_units_are_found_with_all_their_containers_and_only_by_roots_clients(tmp
         "llm.service": frozenset({"llm", "tokenizer"}),
         "embed.service": frozenset({"embed"}),
         "quadlet.service": frozenset({ID}),
+    }
+
+
+UNIT = "llm@0.service"
+LLM = Container(ContainerKey("docker", "", ID), "llm", unit=UNIT, composed=Composed("models", "llm"))
+
+
+def client(words: str) -> Call:
+    return Call("docker", tuple(words.split()))
+
+
+def of_shell(words: str) -> Call:
+    return Call("sh", ("/bin/sh", "-c", words))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        client("/usr/bin/docker -H unix:///d.sock run --rm --name llm image serve"),
+        Call("docker", ("/usr/bin/docker", "run", "--label", f"cmgr.unit={UNIT}", "image")),
+        Call("docker", ("/usr/bin/docker", "run", f"--label=cmgr.unit={UNIT}", "image")),
+        Call("docker", ("docker", "start", "--attach", ID)),
+        Call("docker", ("docker", "wait", "llm")),
+        client("docker stop --time 30 llm"),
+        client("/usr/bin/env -i podman create --name=llm image"),
+        Call("ctr", ("ctr", "--namespace", "models", "run", "--rm", "--env", "A=1", "docker.io/image", "llm", "serve")),
+        Call("conmon", ("conmon", "-c", ID, "-u", ID, "-n", "other")),
+        of_shell("docker rm -f llm; exec docker run --name other image"),
+        of_shell("test -e /ready && exec /usr/bin/docker run --name 'llm' image"),
+        of_shell("while true; do nerdctl run --name llm image; done"),
+        client("docker compose -p models up"),
+        client("docker compose --file /srv/Models/compose.yaml --file /srv/more.yaml up"),
+        Call("docker", ("docker", "compose", "up"), "/srv/models"),
+        Call("docker-compose", ("/usr/bin/docker-compose", "up"), "/srv/models"),
+        Call(
+            "docker-compose", ("/cli-plugins/docker-compose", "compose", "--project-directory", "models", "up"), "/srv"
+        ),
+    ],
+)
+def test_a_unit_runs_the_container_that_its_command_or_client_names(call: Call) -> None:
+    assert tells_of(call, LLM)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Call("sshd", ("/usr/sbin/sshd", "-D", "llm")),
+        Call("k3s", ("/usr/local/bin/k3s", "server", "--node-name", "llm")),
+        Call("dbus-daemon", ("/usr/bin/dbus-daemon", "--system")),
+        Call("dockerd", ("/usr/bin/dockerd", "--data-root", "llm")),
+        Call("etcd", ("/usr/bin/etcd", "--name", "llm"), "/srv/models"),
+        Call("sh", ("/bin/sh", "-c", "echo llm models", "llm")),
+        client("docker run --name web --env MODEL=llm image llm"),
+        client("docker run --name llm-2 image --name llm"),
+        Call("docker", ("docker", "run", "--label", "cmgr.unit=llm@1.service", "image")),
+        Call("docker", ("docker", "run", "--name", "other", "--label", f"cmgr.unit={UNIT}", "image")),
+        Call("ctr", ("ctr", "run", "--label", f"cmgr.unit={UNIT}", "image", "other", "serve")),
+        Call("docker", ("docker", "run", "--label", f"cmgr.unit={UNIT}.more", "image")),
+        Call("docker", ("docker", "run", "--cidfile", "/nonexistent", "image")),
+        Call("docker", ("docker", "pull", "llm")),
+        Call("docker", ("docker",)),
+        Call("conmon", ("conmon", "-c", "0" * 64, "-u", "0" * 64, "-n", "llm")),
+        of_shell("docker run --name 'llm"),
+        of_shell("docker run --name web image; echo llm"),
+        client("docker compose -p others up llm"),
+        Call("docker", ("docker", "compose", "up", "llm"), "/srv/others"),
+        Call("docker-compose", ("docker-compose", "up"), ""),
+    ],
+)
+def test_a_unit_whose_commands_and_clients_do_not_name_it_does_not_run_it(call: Call) -> None:
+    assert not tells_of(call, LLM)
+
+
+def test_a_container_that_was_made_without_compose_has_no_project() -> None:
+    alone = Container(LLM.key, "llm", unit=UNIT)
+    assert not tells_of(Call("docker-compose", ("docker-compose", "up"), ""), alone)
+
+
+def test_the_commands_of_a_unit_are_read_as_systemd_tells_of_them() -> None:
+    told = {
+        "WorkingDirectory": "!/srv/models",
+        "ExecStart": [("/usr/bin/docker", ["client", "run", "image"], False, 0)],
+        "ExecStop": [("/bin/true", ["/bin/true"], False, 0)],
+        "Environment": ["docker", "start", "llm"],
+    }
+    assert list(commands(told)) == [
+        Call("docker", ("/usr/bin/docker", "run", "image"), "/srv/models"),
+        Call("true", ("/bin/true",), "/srv/models"),
+    ]
+    assert list(commands({})) == []
+
+
+def test_only_roots_clients_in_a_unit_of_its_own_speak_for_it(tmp_path: Path) -> None:
+    process(tmp_path, 10, "docker-compose up", "llm.service", comm="docker-compose")
+    (tmp_path / "10" / "cwd").symlink_to("/srv/models")
+    process(tmp_path, 11, "docker logs llm", "theirs.service", uid=1000)
+    process(tmp_path, 12, "docker logs llm", "docker.service")
+    process(tmp_path, 13, "docker logs llm", "mine.service", comm="notdocker")
+    assert in_units(tmp_path) == {
+        "llm.service": [Call("docker-compose", ("docker-compose", "up"), "/srv/models")],
     }
 
 

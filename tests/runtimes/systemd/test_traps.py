@@ -12,9 +12,8 @@ from cmgr.errors import ContainerError, RuntimeDown
 from cmgr.model.values.chips import BY_ID
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages.facts import ContainerSeen, RuntimeUp
-from cmgr.model.values.services.containers import NO_RESTART, Container
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.ports import RuntimeFact
-from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.looks import Looks
 from cmgr.runtimes.systemd.runtime import SystemdRuntime
 from cmgr.runtimes.systemd.unit import key
@@ -38,6 +37,22 @@ def test_a_unit_has_what_the_configuration_wishes_and_its_own_grace(systemd: Sys
     (unit,) = runtime.list()
     assert (unit.claims, unit.strategy, unit.order) == (frozenset({f"{BY_ID}0", f"{BY_ID}3"}), Strategy.RING, 5)
     assert (unit.grace, unit.running, unit.run, unit.exit) == (timedelta(seconds=33), False, "", None)
+
+
+def test_a_unit_vouches_for_the_containers_that_its_commands_name_with_all_that_systemd_puts_in(
+    world: SystemdWorld,
+) -> None:
+    vouched = "vouched.service"
+    names = ("vouched", "vouched-2", "sleep", "spy")
+    those = {name: Container(ContainerKey("docker", "", f"id of {name}"), name, unit=vouched) for name in names}
+    call = "docker run --rm --name %p image; docker stop %p-2"
+    world.define(vouched, chips=(), ExecStart=f"/bin/sh -c 'exec sleep infinity; {call}'")
+    world.start(key(vouched))
+    world.naming[vouched] = tuple(those.values())
+    unit = listed(world, vouched)
+    assert unit.vouches == {those["vouched"].key, those["vouched-2"].key}
+    world.stop(key(vouched))
+    assert listed(world, vouched).vouches == unit.vouches
 
 
 def test_a_unit_that_is_not_there_is_not_listed(systemd: Systemd, world: SystemdWorld) -> None:
@@ -244,7 +259,7 @@ def test_a_life_that_is_over_before_anybody_looks_is_told_with_its_end(world: Sy
 
 def test_an_old_signal_is_no_news_of_a_life_that_was_looked_at_since(world: SystemdWorld) -> None:
     world.define(LLM.id)
-    looks = Looks(world.systemd.socket, (Unit(LLM.id),), tuple, Limits())
+    looks = Looks(world.systemd.socket, (Unit(LLM.id),), dict)
     with looks.bus("look") as bus:
         world.start(LLM)
         old = bus.properties(bus.ask("LoadUnit", "s", LLM.id))

@@ -1,7 +1,7 @@
 """A private systemd, and what people do to its units without cmgr."""
 
 from cmgr.config.settings import Unit
-from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.runtimes.systemd.runtime import SystemdRuntime
 from cmgr.runtimes.systemd.unit import key
 from tests.support.daemons.systemd import Systemd
@@ -21,7 +21,8 @@ class SystemdWorld:
         self.systemd = systemd
         self.units: dict[str, Unit] = {}
         self._made: set[str] = set()
-        self.runtime = SystemdRuntime(systemd.socket, (), lambda: tuple(self.units))
+        self.naming: dict[str, tuple[Container, ...]] = {}
+        self.runtime = SystemdRuntime(systemd.socket, (), lambda: {**dict.fromkeys(self.units, ()), **self.naming})
 
     def close(self) -> None:
         self.runtime.close()

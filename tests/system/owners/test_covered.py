@@ -174,18 +174,25 @@ def test_a_unit_whose_container_crashes_in_the_fault_is_started_again(
     eventually(lambda: alive(containers), why="its container runs again")
 
 
-def test_a_label_that_names_no_unit_is_told_and_the_container_is_stopped_itself(
+def test_a_label_that_names_no_unit_or_anothers_is_told_and_the_container_is_stopped_itself(
     on_docker: Install, containers: Containers, world: SystemdWorld
 ) -> None:
     service = on_docker({"systemd.bus": world.systemd.socket})
     labelled(containers, "nowhere.service")
+    others = world.define("others.service", chips=())
+    world.start(others)
+    life = world.systemd.property(others.id, "InvocationID")
+    labelled(containers, others.id, "spy")
     service.start()
     eventually(
         lambda: "systemd knows no such unit" in " ".join(row(service, "llm").get("warnings", [])), why="it is told"
     )
+    eventually(lambda: "is not obeyed: neither" in " ".join(row(service, "spy").get("warnings", [])), why="so is this")
     service.inject(0)
     service.until_said("is over: recovered")
     assert containers.count("llm", "start") == 1
+    assert containers.count("spy", "start") == 1
+    assert world.systemd.property(others.id, "InvocationID") == life
 
 
 def test_without_systemd_the_label_is_a_warning_and_no_ring_waits_for_it(
@@ -200,15 +207,15 @@ def test_without_systemd_the_label_is_a_warning_and_no_ring_waits_for_it(
     assert containers.count("llm", "start") == 1
 
 
-def labelled(containers: Containers, unit: str) -> None:
+def labelled(containers: Containers, unit: str, name: str = "llm") -> None:
     with closing(containers.dockerd.client()) as client:
         config = client.create_host_config(network_mode="none")
         environment = ["ASCEND_VISIBLE_DEVICES=0"]
         made = client.create_container(
-            IMAGE, list(OBEYS), name="llm", host_config=config, environment=environment, labels={"cmgr.unit": unit}
+            IMAGE, list(OBEYS), name=name, host_config=config, environment=environment, labels={"cmgr.unit": unit}
         )
         client.start(made["Id"])
-    containers.names.append("llm")
+    containers.names.append(name)
     containers.mark()
 
 

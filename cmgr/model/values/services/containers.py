@@ -129,6 +129,7 @@ class Container:
     `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
     `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
     to run them; both are remembered while it is down. `ended`: how the last of them ended in its present life.
+    `vouches`: those containers that name it and that a client in it, or a command of its own, names, too.
     `takes`: the units that systemd stops with it. `halted`: when cmgr told it to stop last, and when that had worked.
     `marked`: its record says that a person has ended it (True), or has not; None: its runtime keeps no such mark.
     `along`: whom cmgr had stopped just before somebody told this one to end.
@@ -161,6 +162,7 @@ class Container:
     unit: str = ""
     covers: frozenset[str] = frozenset()
     runs: frozenset[str] = frozenset()
+    vouches: frozenset[ContainerKey] = frozenset()
     made_for: frozenset[str] = frozenset()
     tied: str = TIED
     forgotten: str = ""
