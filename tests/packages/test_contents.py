@@ -3,6 +3,7 @@
 import json
 import re
 import struct
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,12 @@ def test_the_bill_of_materials_names_what_is_bundled_and_nothing_else(tree: Path
     forms = (r"pkg:deb/debian/[a-z0-9.+%-]+@[\w.:~%-]+\?arch=source", r"pkg:pypi/[a-z0-9.-]+@[\w.]+")
     assert [purl for purl in found.values() if not any(re.fullmatch(form, purl) for form in forms)] == []
     assert {purl.split("@")[0] for purl in found.values()} >= {"pkg:deb/debian/openssl", "pkg:deb/debian/sqlite3"}
+    # Rules of CycloneDX 1.6 that scanners refuse a document for.
+    refs = [part["bom-ref"] for part in told["components"]]
+    assert len(set(refs)) == len(refs)
+    assert told["dependencies"] == [{"ref": told["metadata"]["component"]["bom-ref"], "dependsOn": refs}]
+    assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", told["serialNumber"])
+    assert datetime.fromisoformat(told["metadata"]["timestamp"]).tzinfo is not None
 
 
 def _normal(name: str) -> str:
