@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ FILE = "CMGR_FIGURES"
 """Names the file that the figures of a whole run go into."""
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+AUDITED = PAGE.with_name("security.md")
+"""Has the figures of the section Security alone, too."""
 
 
 class Figures:
@@ -124,6 +126,9 @@ def main() -> int:
         sys.stderr.write(f"cannot write {PAGE.name}: {run.failed} proofs failed, {run.passed} passed\n")
         return 1
     PAGE.write_text(page(PAGE.read_text(), run, *sys.argv[2:]))
+    if not sys.argv[2:]:
+        alone = replace(run, sections={"Security": run.sections.get("Security", {})})
+        AUDITED.write_text(page(AUDITED.read_text(), alone, "security"))
     return 0
 
 

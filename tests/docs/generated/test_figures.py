@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.support.figures import AUDITED, Figures, Run, page
 from tests.support.figures import PAGE as RELIABILITY
-from tests.support.figures import Figures, Run, page
 
 PAGE = "# Title\n\n<!-- proof -->\nold\n<!-- end -->\n\nMore.\n"
 
@@ -38,6 +38,7 @@ def test_the_page_shows_a_run_in_its_block_and_keeps_the_rest() -> None:
 def test_the_reliability_page_has_a_place_for_them() -> None:
     run = Run({"cmgr": "1"}, 1, 0, 0, {"Deaths": {"points killed at": 7}})
     assert "| Deaths | points killed at | 7 |" in page(RELIABILITY.read_text(), run)
+    assert "| Deaths | points killed at | 7 |" in page(AUDITED.read_text(), run, "security")
 
 
 @pytest.mark.parametrize("part", ["fleet", "machine"])
