@@ -18,6 +18,7 @@ from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing import kernel_log
 from cmgr.drivers.nvml.hearing.culprits import Culprits
+from cmgr.drivers.nvml.hearing.heard import Heard
 from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
 from cmgr.drivers.nvml.hearing.reboots import Reboots
 from cmgr.drivers.nvml.hearing.switches import Switches
@@ -50,12 +51,6 @@ RETRY_MOST = 30.0
 
 IDLE = 60.0
 """Seconds of one wait for events. The end of the driver cuts it short."""
-
-MOST_HEARD = 1024
-"""So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
-
-OF_NOBODY = -1
-"""The process of an Xid that was told of none."""
 
 NOT_BEGUN = -1
 """The number among Xids of the news that the driver could not begin with a GPU."""
@@ -121,7 +116,7 @@ class Watch:
         self._lock = threading.Lock()
         self._asked: set[ChipId] = set()
         self._later: list[tuple[float, ChipId]] = []
-        self._heard: dict[tuple[ChipId, int, int], float] = {}
+        self._heard = Heard(pace.same)
         self._reboots = Reboots(self.say, ears.machine.buses, ears.mismatch)
         self.look_at_machine = self._reboots.tell_changed
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
@@ -290,7 +285,7 @@ class Watch:
                         self._ears.xids.recall(line.bus, xid, number)
             case kernel_log.NotProbed() if fresh:
                 self._hear(chip, kernel_log.Xid(line.bus, kernel_log.LOST))
-            case kernel_log.NotBegun() if fresh and chip not in self._asleep() and self._is_news(chip, NOT_BEGUN):
+            case kernel_log.NotBegun() if fresh and chip not in self._asleep() and self._heard.is_news(chip, NOT_BEGUN):
                 # The driver says so each time that anybody opens it, whoever reads it here as well.
                 self.say(FaultReported(chip, codes.NOT_BEGUN, Assertion.OCCURRED, MODULE, Severity.major))
                 self.say(ReadNeeded(chip))
@@ -303,20 +298,7 @@ class Watch:
         """These were reset: what was heard of them is over, and the same Xid is another one."""
         gone = frozenset(chips)
         self._ears.xids.cured(map(self._bus, gone))
-        with self._lock:
-            self._heard = {key: at for key, at in self._heard.items() if key[0] not in gone}
-
-    def _is_news(self, chip: ChipId, xid: int, pid: int = 0) -> bool:
-        """Return whether this Xid was not heard just now: of this process, or told of none; of none, of any."""
-        now = time.monotonic()
-        with self._lock:
-            recent = [at for whose in {pid, OF_NOBODY if pid else 0} if (at := self._heard.get((chip, xid, whose)))]
-            if any(now < at + self._pace.same for at in recent):
-                return False
-            if len(self._heard) >= MOST_HEARD:
-                self._heard = {key: at for key, at in self._heard.items() if now < at + self._pace.same}
-            self._heard |= dict.fromkeys([(chip, xid, 0), (chip, xid, pid or OF_NOBODY)], now)
-        return True
+        self._heard.forget(gone)
 
     def _read_after(self, chip: ChipId, seconds: float) -> None:
         with self._lock:
@@ -333,7 +315,7 @@ class Watch:
         """Tell of an Xid, once. All else waits until it is told, its file, too: the kernel's log has it meanwhile."""
         xids, xid = self._ears.xids, said.number
         lasts = xids.lasts(xid)
-        news = self._is_news(chip, xid, 0 if lasts else said.pid)
+        news = self._heard.is_news(chip, xid, 0 if lasts else said.pid)
         if news and xid == codes.RECOVERY_ACTION_XID:
             self._ask_soon((chip,))
         elif news:
