@@ -9,6 +9,8 @@ from cmgr.config.tables.rules import checked
 from cmgr.config.tables.table import parse_table
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml.codes import code_of
+from cmgr.drivers.nvml.hearing.kernel_log import Xid
+from cmgr.drivers.nvml.hearing.nvlink5 import Decision
 from cmgr.drivers.nvml.hearing.xids import NAME, Asked, Xids
 from cmgr.model.values.faults import Handling, Level
 from cmgr.model.values.handling.catalog import normal_code
@@ -146,7 +148,7 @@ def test_one_timeout_of_the_gsp_asks_for_nothing_where_the_driver_counts_them(
 ) -> None:
     xids = xids_of(tmp_path, release)
     xids.add(BUS, 119)
-    assert xids.is_left_to_the_driver(119) == left
+    assert (xids.decision(Xid(BUS, 119)) is Decision.ASK) == left
     assert xids.codes(BUS, asked(0)) == (() if left else ("Xid 119",))
     assert xids.is_ill(BUS)
     assert xids.codes(BUS, asked(1)) == ("Xid 119",)

@@ -1,8 +1,9 @@
 """The Xids that were heard just now: two sources tell the same one."""
 
+import math
 import threading
 import time
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from cmgr.model.values.chips import ChipId
 
@@ -32,6 +33,12 @@ class Heard:
                 self._at = {key: at for key, at in self._at.items() if now < at + self._same}
             self._at |= dict.fromkeys([(chip, xid, 0), (chip, xid, pid or OF_NOBODY)], now)
         return True
+
+    def is_known(self, chip: ChipId, xids: Iterable[int]) -> bool:
+        """Return whether one of these Xids was heard just now, of whatever process."""
+        now = time.monotonic()
+        with self._lock:
+            return any(now < self._at.get((chip, xid, 0), -math.inf) + self._same for xid in xids)
 
     def forget(self, chips: Set[ChipId]) -> None:
         """The same Xid of these is another one from now on."""

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
-from cmgr.drivers.nvml.hearing import kernel_log
+from cmgr.drivers.nvml.hearing import kernel_log, nvlink5
 from cmgr.drivers.nvml.hearing.culprits import Culprits
 from cmgr.drivers.nvml.hearing.heard import Heard
+from cmgr.drivers.nvml.hearing.nvlink5 import Decision
 from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
 from cmgr.drivers.nvml.hearing.reboots import Reboots
 from cmgr.drivers.nvml.hearing.switches import Switches
@@ -281,7 +282,7 @@ class Watch:
                     if fresh:
                         self._ears.culprits.has_line(chip, xid)
                         self._hear(chip, replace(line, number=xid))
-                    elif self._ears.xids.lasts(xid):
+                    elif self._ears.xids.lasts(xid) and self._ears.xids.decision(line) is not Decision.IGNORE:
                         self._ears.xids.recall(line.bus, xid, number)
             case kernel_log.NotProbed() if fresh:
                 self._hear(chip, kernel_log.Xid(line.bus, kernel_log.LOST))
@@ -306,32 +307,36 @@ class Watch:
         self._nudged.set()
 
     def _hear_event(self, chip: ChipId, xid: kernel_log.Xid) -> None:
-        if self._ears.log is None or xid.number == codes.RECOVERY_ACTION_XID or self._ears.xids.lasts(xid.number):
+        number, waits = xid.number, self._ears.xids.waits_for_line(xid.number)
+        if self._ears.log is None or number == codes.RECOVERY_ACTION_XID or not waits:
             self._hear(chip, xid)
-        else:
+        elif number not in nvlink5.XIDS or not self._heard.is_known(chip, (_as_heard(number, d) for d in Decision)):
             self._ears.culprits.wait(chip, xid)
 
     def _hear(self, chip: ChipId, said: kernel_log.Xid) -> None:
         """Tell of an Xid, once. All else waits until it is told, its file, too: the kernel's log has it meanwhile."""
-        xids, xid = self._ears.xids, said.number
-        lasts = xids.lasts(xid)
-        news = self._heard.is_news(chip, xid, 0 if lasts else said.pid)
+        xids, xid, decision = self._ears.xids, said.number, self._ears.xids.decision(said)
+        lasts = xids.lasts(xid) and decision is not Decision.IGNORE
+        news = self._heard.is_news(chip, _as_heard(xid, decision), 0 if lasts else said.pid)
         if news and xid == codes.RECOVERY_ACTION_XID:
             self._ask_soon((chip,))
         elif news:
             if lasts:
-                xids.add(self._bus(chip), xid)
-            self._tell_xid(chip, said)
+                xids.add(self._bus(chip), xid, asks=decision is Decision.ASK)
+            self._tell_xid(chip, said, decision)
             xids.keep()
-            if xids.is_judged(xid):
+            if xids.is_judged(xid) and decision is not Decision.IGNORE:
                 self._read_after(chip, xids.settle(xid))
 
-    def _tell_xid(self, chip: ChipId, said: kernel_log.Xid) -> None:
+    def _tell_xid(self, chip: ChipId, said: kernel_log.Xid, decision: Decision) -> None:
         xid, code = said.number, codes.code_of(said.number)
-        if self._ears.xids.is_left_to_the_driver(xid):
-            text = f"{code} of chip {chip}: nothing is done for it before the driver asks for a reset"
+        if decision is not Decision.LEVEL:
+            why = "its maker says that it asks for nothing"
+            if decision is Decision.ASK:
+                why = "nothing is done for it before the driver asks for a reset"
+            where = f" ({said.nvlink.unit}, link {said.nvlink.link})" if said.nvlink is not None else ""
             ring = next((each.ring for each in self._ears.machine.chips() if each.id == chip), None)
-            self.say(Remarked(text, ring, loud=True))
+            self.say(Remarked(f"{code} of chip {chip}{where}: {why}", ring, loud=decision is Decision.ASK))
         elif self._ears.xids.lasts(xid):
             severity = Severity.major if codes.is_known(xid) else None
             self._say_fault(FaultReported(chip, code, Assertion.OCCURRED, MODULE, severity))
@@ -471,6 +476,11 @@ class Watch:
         """Tell this, too, unless the end has come. Any thread."""
         if not self._stopped.is_set():
             self._tell(fact)
+
+
+def _as_heard(xid: int, decision: Decision) -> int:
+    """Return the number by which an Xid was heard: one with another decision is another one."""
+    return xid + (0 if decision is Decision.LEVEL else (1 + decision) * 1_000_000)
 
 
 def _is_lost(error: DriverError) -> bool:

@@ -8,7 +8,9 @@ Rules:
    old news, and a newer one happened while nobody listened. A restart of the machine ends all.
 4. All that an earlier life has left is remembered: a driver that asks for no action has the better word, for somebody
    else may have reset the GPU meanwhile.
-5. Where there is no file cmgr is new on this machine. Others have lived with what the log tells: it counts only on a
+5. Of errors of NVLink 5 NVIDIA's decode says more than their number. Some ask for nothing, and for some the driver has
+   the word: its action is what they ask for. Those count where it says nothing in the time that it has.
+6. Where there is no file cmgr is new on this machine. Others have lived with what the log tells: it counts only on a
    GPU that itself says that something is wrong.
 """
 
@@ -22,6 +24,9 @@ from pathlib import Path
 from cmgr import atomic
 from cmgr.drivers.kernel_log import boot_id
 from cmgr.drivers.nvml import codes
+from cmgr.drivers.nvml.hearing import nvlink5
+from cmgr.drivers.nvml.hearing.kernel_log import Xid
+from cmgr.drivers.nvml.hearing.nvlink5 import Decision
 from cmgr.frozen import dataclass
 from cmgr.words import json_of
 
@@ -48,10 +53,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Since:
-    """`doubtful`: by rule 5."""
+    """`asks`: the driver has the word, by rule 5. `doubtful`: by rule 6."""
 
     at: float
     remembered: bool = False
+    asks: bool = False
     doubtful: bool = False
 
 
@@ -118,14 +124,23 @@ class Xids:
         """Return the seconds after which an answer says what became of this Xid."""
         return LOCKED if xid in codes.HUSHING else SETTLE
 
-    def is_left_to_the_driver(self, xid: int) -> bool:
-        """Return whether nothing is to be done for it before the driver says so: it mostly asks for nothing."""
-        return xid == codes.GSP_TIMEOUT and self.is_judged(xid)
+    def decision(self, said: Xid) -> Decision:
+        """Return what is to be done for it; one that the driver decides mostly asks for nothing."""
+        decided = nvlink5.decision(said.number, said.nvlink) if said.number in nvlink5.XIDS else Decision.LEVEL
+        if said.number == codes.GSP_TIMEOUT:
+            decided = Decision.ASK
+        return Decision.LEVEL if decided is Decision.ASK and not self.is_judged(said.number) else decided
 
-    def add(self, bus: str, xid: int) -> None:
-        """Count it from now on. `keep` follows once it is told."""
+    def waits_for_line(self, xid: int) -> bool:
+        """Return whether what has to be known of an Xid is said by its line in the kernel's log alone."""
+        return xid in nvlink5.XIDS or not self.lasts(xid)
+
+    def add(self, bus: str, xid: int, *, asks: bool = False) -> None:
+        """Count it from now on; `asks`: as the driver says. `keep` follows once it is told."""
         with self._lock:
-            self._since.setdefault(bus, {})[xid] = _Since(self._now())
+            there = self._since.setdefault(bus, {})
+            asks = asks and (xid not in there or there[xid].asks)
+            there[xid] = _Since(self._now(), asks=asks)
 
     def keep(self) -> None:
         """Write those that count into the file, which takes as long as the file system likes."""
@@ -157,8 +172,10 @@ class Xids:
             return bool(self._since.get(bus))
 
     def _counts(self, xid: int, since: _Since, asked: Asked) -> bool:
-        if self.is_left_to_the_driver(xid):
+        if xid == codes.GSP_TIMEOUT and self.is_judged(xid):
             return bool(asked.action)
+        if since.asks:
+            return asked.action is None and asked.began >= since.at + self.settle(xid)
         return not (since.doubtful and asked.is_well)
 
     def _is_over(self, xid: int, since: _Since, began: float) -> bool:
