@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cmgr import listener
 from cmgr.cli.check import around, cdi, fleet, machine, permitted
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
+from cmgr.cli.check.reloads import reloads
 from cmgr.cli.check.rings import divided, rings, told_apart
 from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of
@@ -82,6 +83,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _in_the_way(rows, config.containers.ignore)
     yield from _owned(rows)
     yield from _blind(rows, () if isinstance(told, CmgrError) else told["troubles"])
+    yield from reloads(rows)
     yield around.metrics(config.metrics)
     yield from permitted.findings(config, database_of(config))
 
