@@ -33,3 +33,12 @@ revision=${REVISION:-1}
 # Files in a package are as old as the last commit; outside a checkout, as old as the change log.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/CHANGELOG.md")}
 export SOURCE_DATE_EPOCH
+
+# Units are as old as their last change: systemd asks for a reload of one that is newer than what it has read.
+dated() {
+    find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+    for unit in "$1"/usr/lib/systemd/system/cmgr*; do
+        changed=$(git -C "$root" log -1 --format=%ct -- "packaging/${unit##*/}" 2>/dev/null) || changed=
+        touch --date="@${changed:-$SOURCE_DATE_EPOCH}" "$unit"
+    done
+}

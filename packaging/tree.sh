@@ -105,5 +105,5 @@ completion bash bash-completion/completions/cmgr
 completion zsh zsh/vendor-completions/_cmgr
 completion fish fish/vendor_completions.d/cmgr.fish
 
-find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+dated "$tree"
 echo "$tree"

@@ -28,7 +28,7 @@ for script in preinst postinst prerm postrm; do install -m 0755 "$here/deb/$scri
 (cd "$stage" && find . -type f ! -path './DEBIAN/*' ! -path './etc/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$stage/DEBIAN/md5sums"
 size=$(find "$stage" -type f -printf '%s\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
 sed -e "s/@VERSION@/$version-$revision/" -e "s/@ARCH@/$deb_arch/" -e "s/@SIZE@/$size/" "$here/deb/control" >"$stage/DEBIAN/control"
-find "$stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+dated "$stage"
 
 dist=${CMGR_DIST:-$root/dist}
 mkdir -p "$dist"

@@ -13,7 +13,7 @@ mkdir -p "$work"
 cp -a "$tree" "$work/stage"
 install -m 0644 "$root/LICENSE" "$work/stage/usr/share/doc/cmgr/licenses/LICENSE"
 mv "$work/stage/usr/share/zsh/vendor-completions" "$work/stage/usr/share/zsh/site-functions"
-find "$work/stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+dated "$work/stage"
 
 # Directories that are ours alone belong to the package, others do not.
 (cd "$work/stage" && find . -mindepth 1 \( ! -type d -o -path './etc/cmgr*' -o -path './usr/lib/cmgr*' -o -path './usr/share/cmgr*' \

@@ -82,8 +82,8 @@ def answer(python: Sequence[str], script: str) -> Any:
     return json.loads(said(*python, "-c", script))
 
 
-def later(package: Path, to: Path, version: str, *, configuration: str = "") -> Path:
-    """Return a .deb of the same program as another version; `configuration` is added to the shipped file."""
+def later(package: Path, to: Path, version: str, *, configuration: str = "", unit: str = "") -> Path:
+    """Return a .deb of the same program as another version; the texts are added to the files that it ships."""
     stage = unpacked(package, to / f"stage-{version}")
     control = stage / "DEBIAN/control"
     control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}-1", control.read_text()))
@@ -91,9 +91,10 @@ def later(package: Path, to: Path, version: str, *, configuration: str = "") -> 
     (program / "__init__.py").write_text(f'"""A later cmgr."""\n\n__version__ = "{version}"\n')
     for stale in (program / "__pycache__").glob("__init__.*"):
         stale.unlink()
-    if configuration:
-        with (stage / "etc/cmgr/cmgr.toml").open("a") as file:
-            file.write(configuration)
+    for name, text in {"etc/cmgr/cmgr.toml": configuration, "usr/lib/systemd/system/cmgr.service": unit}.items():
+        if text:
+            with (stage / name).open("a") as file:
+                file.write(text)
     made = to / f"cmgr_{version}-1.deb"
     said("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(stage), str(made))
     return made

@@ -84,6 +84,7 @@ def test_it_has_the_files_of_the_deb() -> None:
 
 
 def test_its_life_on_a_machine(machine: Machine, tmp_path: Path) -> None:
+    reloads = machine.reloads()
     told = machine.do("rpm", "--install", f"/packages/{dists.rpm().name}")
     assert 'strategy "never"' in told
     assert machine.do("systemctl", "is-enabled", "cmgr").strip() == "enabled"
@@ -99,6 +100,7 @@ def test_its_life_on_a_machine(machine: Machine, tmp_path: Path) -> None:
     assert machine.do("cat", "/etc/cmgr/cmgr.toml") == mine
     machine.do("rpm", "--erase", "cmgr")
     assert "cmgr" not in machine.processes()
+    assert machine.reloads() == reloads, "the units of both are the same"
     assert machine.run("test", "-e", "/usr/lib/cmgr").code == 1
     assert machine.do("cat", "/etc/cmgr/cmgr.toml.rpmsave") == mine
     machine.do("test", "-f", "/var/lib/cmgr/cmgr.db")

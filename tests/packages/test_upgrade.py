@@ -28,11 +28,16 @@ def version(machine: Machine) -> str:
     return machine.do("cmgr", "version").strip()
 
 
+CHANGED = "[Service]\nEnvironment=IS_LATER=yes\n"
+
+
 def test_an_upgrade_in_mid_episode_goes_on_with_it(machine: Machine, tmp_path: Path) -> None:
     simulate(machine, reset="4s")
     inject(machine)
     eventually(lambda: phase(machine) == "resetting")
+    before = machine.reloads()
     machine.do("dpkg", "--install", machine.bring(dists.later(dists.deb(), tmp_path, "8.0.0")))
+    assert (machine.reloads(), machine.show("NeedDaemonReload")) == (before, "no"), "its units are the same"
     assert version(machine) == "cmgr 8.0.0"
     assert machine.status()["service"]["version"] == "8.0.0"
     recovered(machine)
@@ -77,8 +82,11 @@ def test_a_downgrade_that_the_state_allows_goes_on(machine: Machine, tmp_path: P
     simulate(machine)
     inject(machine)
     recovered(machine)
-    machine.do("dpkg", "--install", machine.bring(dists.later(dists.deb(), tmp_path, "8.0.0")))
+    before = machine.reloads()
+    machine.do("dpkg", "--install", machine.bring(dists.later(dists.deb(), tmp_path, "8.0.0", unit=CHANGED)))
+    assert (machine.reloads(), machine.show("Environment").endswith("IS_LATER=yes")) == (before + 1, True)
     machine.do("dpkg", "--install", f"/packages/{dists.deb().name}")
+    assert (machine.reloads(), "IS_LATER" in machine.show("Environment")) == (before + 2, False)
     assert machine.active()
     assert (episode(machine, 1) or {})["outcome"] == "recovered"
 
@@ -116,12 +124,14 @@ def files(machine: Machine) -> set[str]:
 
 def test_purging_leaves_nothing(boot: Boot) -> None:
     machine = boot()
-    before = files(machine)
+    before, reloads = files(machine), machine.reloads()
     machine.do("dpkg", "--install", f"/packages/{dists.deb().name}")
     simulate(machine)
     machine.put("/etc/cmgr/hooks.d/ours", "#!/bin/sh\n")
     inject(machine)
     recovered(machine)
+    machine.do("dpkg", "--remove", "cmgr")
+    assert machine.reloads() == reloads, "systemd reads by itself what is new"
     machine.do("dpkg", "--purge", "cmgr")
     left = {path for path in files(machine) - before if not path.endswith("-")}
     assert left == set()

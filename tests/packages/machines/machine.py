@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -217,6 +218,11 @@ class Machine:
 
     def show(self, what: str, unit: str = "cmgr") -> str:
         return self.do("systemctl", "show", "--value", "-p", what, unit).strip()
+
+    def reloads(self) -> int:
+        """Return how often systemd has read all its units anew since the boot, as it says itself."""
+        told = self.do("sh", "-c", "journalctl --sync && journalctl --boot --output=cat _PID=1")
+        return len(re.findall(r"^Reloading\.+$", told, re.MULTILINE))
 
     def signal(self, name: str, pid: str) -> None:
         self.do("sh", "-c", f"kill -{name} {pid}")
