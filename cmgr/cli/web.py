@@ -77,7 +77,7 @@ def _look_who_listens(listen: str) -> None:
     if not owners:
         raise CmgrError(
             f"cannot open the page: nobody listens on {listen}",
-            hint="systemctl enable --now cmgr-web.socket; without systemd: cmgr web --serve",
+            hint="systemctl --no-reload enable --now cmgr-web.socket; without systemd: cmgr web --serve",
         )
     trusted = {0, os.geteuid()}
     with suppress(KeyError):

@@ -90,6 +90,19 @@ def test_whoever_installs_by_hand_has_every_unit() -> None:
     assert [unit for unit in units if f"packaging/{unit}" not in page] == []
 
 
+RELOADS = re.compile(r"systemctl (?:--(?!no-reload)\S+ )*(?:daemon-reload|enable|disable|preset|mask|unmask)\b")
+"""The orders of systemctl after which systemd reads all its units anew."""
+
+
+def test_nobody_is_told_to_reload_systemd_where_no_unit_has_changed() -> None:
+    blocks = [(p.name, b) for p in PAGES for b in re.findall(r"^```\w*\n(.*?)^```$", p.read_text(), re.M | re.S)]
+    code = [(p.name, p.read_text()) for p in (ROOT / "cmgr").rglob("*.py")]
+    told = [(name, found) for name, text in [*blocks, *code] for found in RELOADS.findall(text)]
+    hint = ("reloads.py", "systemctl daemon-reload")
+    unmasked = ("runtime.py", "systemctl unmask")
+    assert sorted(told) == [("machine.md", "systemctl daemon-reload"), hint, unmasked]
+
+
 def test_what_users_read_says_directory_as_unix_does() -> None:
     shown = [
         path for part in ("cmgr", "docs", "etc", "packaging") for path in (ROOT / part).rglob("*") if path.is_file()

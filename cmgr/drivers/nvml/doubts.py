@@ -72,7 +72,7 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
         text = (
             f"without persistence mode, {listed(seen.transient)}: a GPU that nobody has open takes seconds to be opened"
         )
-        yield Doubt(text, "systemctl enable --now nvidia-persistenced, or at each boot: nvidia-smi -pm 1")
+        yield Doubt(text, "systemctl --no-reload enable --now nvidia-persistenced, or at each boot: nvidia-smi -pm 1")
     yield from _kept_open(settings, seen.minors, root)
 
 
