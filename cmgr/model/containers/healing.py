@@ -80,8 +80,9 @@ def _is_ours(node: Node, container: Container) -> bool:
         return False  # It asks for chips that are not here.
     if container.key.runtime not in node.runtimes:
         return False
-    # Its runtime restarts what exits, and nobody else what is unhealthy.
-    if not container.running and container.restart_policy != NO_RESTART:
+    # Its runtime restarts what exits, if it does, and nobody else what is unhealthy.
+    left = container.exit is not None and container.exit.left
+    if not container.running and container.restart_policy != NO_RESTART and not left:
         return False
     return not any(node.rings[node.chips[c].ring].keeps_others for c in container.chips)
 

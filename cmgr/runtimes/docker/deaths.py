@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import NO_RESTART, Container
 from cmgr.runtimes.memory import by_the_clock
 
 
@@ -145,7 +145,11 @@ class Deaths:
             missed = asked is None and (life is None or not life.ended)
             told = life.told if asked and life is not None else None
         amiss = asked is False and container.exit.code == 0 and _is_service(container)
-        return replace(container, exit=replace(container.exit, asked=asked, missed=missed, amiss=amiss, told=told))
+        # One that its policy starts again Docker calls restarting before it tells of the end. Up to 20.10 none is,
+        # once it was sent whatever signal in that life (`HasBeenManuallyStopped` in daemon/kill.go).
+        left = asked is False and container.restart_policy != NO_RESTART
+        end = replace(container.exit, asked=asked, missed=missed, amiss=amiss, left=left, told=told)
+        return replace(container, exit=end)
 
     def keep(self, ids: Collection[str]) -> None:
         """Forget all containers but these."""

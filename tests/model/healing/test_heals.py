@@ -118,6 +118,16 @@ def test_one_that_its_runtime_restarts_is_left_to_it_when_it_exits_and_healed_wh
     assert cmgr.held() == []
 
 
+@pytest.mark.parametrize("policy", ["always:0", "on-failure:3"])
+def test_one_whose_runtime_leaves_it_down_in_spite_of_its_policy_is_healed(policy: str) -> None:
+    """`docker kill -s HUP` ends the policy of that life (Docker up to 20.10); and the tries of a policy may be over."""
+    cmgr = ailing(restart_policy=policy)
+    cmgr.sees(replace(cmgr.truth[key("web")], running=False, exit=Exit(1, cmgr.now, asked=False, left=True)))
+    cmgr.wait(11)
+    assert [c.restart_policy for c in cmgr.sent(StartContainer)] == [policy]
+    assert (runs(cmgr), cmgr.held()) == (True, [])
+
+
 @pytest.mark.parametrize(("code", "asked"), [(0, False), (1, True), (137, True), (143, None), (137, None)])
 def test_one_that_ended_well_or_that_somebody_stopped_is_left_down(code: int, asked: bool | None) -> None:
     cmgr = ailing()

@@ -125,6 +125,28 @@ def test_only_a_container_that_ended_is_completed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("story", "policy", "left"),
+    [
+        ("die", "always:0", True), ("die", "on-failure:3", True), ("die", "", False),
+        ("told die", "always:0", False), ("past-die", "always:0", False), ("", "always:0", False),
+    ],
+)  # fmt: skip
+def test_one_that_docker_tells_has_died_and_is_not_restarting_its_policy_starts_no_more(
+    story: str, policy: str, left: bool
+) -> None:
+    deaths = Deaths()
+    for word in story.split():
+        if word == "told":
+            deaths.told("c")
+        else:
+            deaths.died("c", 0, 1, all_seen=word == "die")
+    ended = Container(ContainerKey("docker", "", "c"), "c", exit=Exit(1, AT), restart_policy=policy)
+    end = deaths.completed(ended).exit
+    assert end is not None
+    assert end.left is left
+
+
+@pytest.mark.parametrize(
     ("policy", "heal", "code", "told", "amiss"),
     [
         ("always:0", None, 0, False, True), ("unless-stopped:0", None, 0, False, True), ("", Heal(), 0, False, True),

@@ -55,6 +55,7 @@ class Exit:
     `asked`: somebody told it to stop (True), nobody did (False), or the runtime cannot tell any more (None).
     `missed`: its runtime's daemon was not there to tell of it; perhaps it ended the container as it went or came.
     `amiss`: it ended well, nobody had asked for that, and it is a service, which is to run on.
+    `left`: its runtime begins no other life, though the container has a restart policy.
     `told`: when somebody else than cmgr told it to end, where that is known.
     """
 
@@ -63,6 +64,7 @@ class Exit:
     asked: bool | None = None
     missed: ThisLife[bool] = False
     amiss: ThisLife[bool] = False
+    left: ThisLife[bool] = False
     told: ThisLife[datetime | None] = None
 
     @property
