@@ -71,6 +71,7 @@ class Wishes:
     grace: timedelta | None = None
     order: int = 0
     enabled: bool = True
+    hands_off: str = f"{ENABLE}=false"
     ignored: bool = False
     heal: Heal | None = None
     before_stop: tuple[str, ...] = ()
@@ -92,6 +93,7 @@ class Wishes:
             strategy=self.strategy,
             order=self.order,
             enabled=self.enabled,
+            hands_off=self.hands_off,
             ignored=self.ignored,
             heal=self.heal,
             needs_network=self.needs_network,
@@ -164,11 +166,13 @@ def wishes(
     if heals and auto_remove:
         warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
     group, size = _group(said, warnings) if not owner else ("", 0)
+    hands_off = _hands_off(said, warnings)
     return Wishes(
         strategy=Strategy(said[STRATEGY]) if STRATEGY in said else None,
         grace=min(timedelta(seconds=int(said[STOP_TIMEOUT])), LONGEST_GRACE) if STOP_TIMEOUT in said else None,
         order=int(said.get(ORDER, "0")),
-        enabled=_enabled(said, warnings),
+        enabled=not hands_off,
+        hands_off=hands_off or f"{ENABLE}=false",
         ignored=said.get(ENABLE, "true").casefold() == IGNORE,
         heal=_heal(said) if heals and not auto_remove else None,
         spare=Spare(said[SPARE]) if SPARE in said else None,
@@ -217,14 +221,16 @@ def _said(labels: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
     return said
 
 
-def _enabled(said: Mapping[str, str], warnings: list[str]) -> bool:
+def _hands_off(said: Mapping[str, str], warnings: list[str]) -> str:
+    """Return the label that says that cmgr is to leave the container alone, or nothing."""
     enabled = said.get(ENABLE, "true").casefold() == "true"
+    label = "" if enabled else f"{ENABLE}=false"
     for job in _jobs():
         if said.get(f"{job}.enableRecover", "true").casefold() == "false":
             if enabled and ENABLE in said:
                 warnings.append(f"labels {ENABLE}=true and {job}.enableRecover=false disagree: cmgr leaves it alone")
-            enabled = False
-    return enabled
+            label = label or f"{job}.enableRecover=false"
+    return label
 
 
 def _group(said: Mapping[str, str], warnings: list[str]) -> tuple[str, int]:

@@ -24,7 +24,7 @@ from cmgr.model.values.chips import ChipId, listed, lost_shares
 from cmgr.model.values.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.lookup import kept
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.wanted import missing
@@ -319,8 +319,9 @@ def runtime_hint(node: Node, name: str) -> Hint:
         return hint(look + "before that; if they are gone for good: ", forgetting(name))
     others = ", ".join(f'"{other}"' for other in node.runtimes if other != name)
     named = f", or name the others: runtimes = [{others}]" if others else ""
-    look = f"systemctl status {name}; nothing is reset without it; if it is gone for good: "
-    return hint(look, forgetting(name), named)
+    look = "systemctl is-system-running, and systemd.bus in the configuration"
+    look = f"{look if name == SYSTEMD else f'systemctl status {name}'}; nothing is reset without it; "
+    return hint(f"{look}if it is gone for good: ", forgetting(name), named)
 
 
 def is_doubted(node: Node, runtime: str) -> bool:

@@ -249,7 +249,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     if container.ignored:
         return "is ignored, by its label cmgr.enable=ignore or by the setting containers.ignore", NO_HINT
     if not container.enabled:
-        return "has the label cmgr.enable=false: cmgr leaves it alone", NO_HINT
+        return f"has the label {container.hands_off}: cmgr leaves it alone", NO_HINT
     rings = _rings(node, container.chips)
     theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
     if theirs is not None and is_fought_for(theirs, container):

@@ -212,7 +212,7 @@ def _is_under_way(node: Node, group: Group) -> bool:
 def _remarks(node: Node, members: list[Container]) -> list[str]:
     sizes = sorted({c.group_size for c in members if c.group_size})
     told = [f"its members disagree how many they are: {', '.join(map(str, sizes))}"] if len(sizes) > 1 else []
-    told += ["it has one member, and a group of one is none"] if len(members) == 1 else []
+    told += ["it has one member, and a group of one is none"] if len(members) == 1 >= size(members) else []
     if sizes and len(members) > sizes[-1]:
         told.append(f"it has {len(members)} members, and its labels say {sizes[-1]}")
     if node.policy.strategy is Strategy.NEVER and any(c.strategy is None for c in members):

@@ -138,7 +138,9 @@ def test_a_job_of_one_is_an_ordinary_container() -> None:
 
 
 def test_a_job_that_is_not_to_be_recovered_is_left_alone() -> None:
-    assert not wishes({"huawei.com/job.enableRecover": "False"}).enabled
+    makers = wishes({"huawei.com/job.enableRecover": "False"})
+    assert (makers.enabled, makers.hands_off) == (False, "huawei.com/job.enableRecover=false")
+    assert wishes({"cmgr.enable": "false"}).hands_off == "cmgr.enable=false"
     assert wishes({"huawei.com/job.enableRecover": "true"}) == Wishes()
     both = wishes({"cmgr.enable": "true", "huawei.com/job.enableRecover": "false"})
     assert not both.enabled

@@ -7,7 +7,7 @@ import pytest
 from cmgr.cli.text import texts
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, NotThere
-from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.policy import OnIsolate, Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, StopContainer
 from cmgr.service.door.orders.groups import GroupOrders
@@ -186,3 +186,15 @@ def test_the_command_shows_each_group_and_one_with_its_members() -> None:
     text = "\n".join(texts.group(row(cmgr), page))
     assert text.startswith("group tp is halting: round 1, r0 stops for 80000005 (RestartNPU) on chip 0\n3 of 3 down: ")
     assert "r1" in text
+
+
+def test_the_only_member_here_of_a_group_that_has_others_elsewhere_is_no_group_of_one() -> None:
+    assert row(Cmgr(container("r0", 0, group="tp", group_size=4)))["remarks"] == []
+
+
+def test_the_round_for_an_isolated_chip_says_so() -> None:
+    cmgr = tp()
+    stops = replace(cmgr.policy, isolation=replace(cmgr.policy.isolation, on_isolate=OnIsolate.STOP))
+    cmgr.tell(facts.Reconfigured(stops, cmgr.catalog))
+    cmgr.fault(0, SEPARATE)
+    assert row(cmgr)["cause"].startswith("r0 stops, for chip 0 is isolated: ")

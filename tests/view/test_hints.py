@@ -19,6 +19,7 @@ from cmgr.model.values.standing import Maintenance
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view import shapes
 from cmgr.view import status as view
+from cmgr.view.advice import runtime_hint
 from cmgr.view.groups import groups
 from cmgr.view.status import Own
 from tests.support.door import table
@@ -169,3 +170,11 @@ def test_what_stays_ends_its_hint_with_how_it_is_taken_notice_of() -> None:
         "see to it; when it is seen to: cmgr acknowledge lost-docker-web",
         [{"do": "acknowledge", "args": {"trouble": "lost-docker-web"}}],
     )
+
+
+@pytest.mark.parametrize(
+    ("runtime", "look"),
+    [("docker", "systemctl status docker; "), ("systemd", "systemctl is-system-running, and systemd.bus")],
+)
+def test_a_runtime_that_does_not_answer_is_looked_at_as_what_it_is(runtime: str, look: str) -> None:
+    assert str(runtime_hint(machine(), runtime)).startswith(look)

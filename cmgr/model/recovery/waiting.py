@@ -234,7 +234,7 @@ def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     if container.key in turn.node.holds:
         return f"{container.name} (held, and it runs again)"
     if not container.enabled:
-        return f"{container.name} (label cmgr.enable=false)"
+        return f"{container.name} (label {container.hands_off})"
     if container.auto_remove and container.strategy is None:
         return f"{container.name} (started with --rm: a stop would remove it)"
     strategy = strategy_of(turn.node, container)

@@ -55,7 +55,7 @@ class SimRuntime:
         with self._lock:
             self._arrive("list")
             lives = tuple(self._lives.values())
-        return tuple(life.container() for life in lives if life.claims)
+        return tuple(life.container() for life in lives if life.concerns)
 
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
         def deliver() -> None:
@@ -155,7 +155,7 @@ class SimRuntime:
         self._lives[life.id] = life
         self._changed.notify_all()
         self._save()
-        if life.claims:
+        if life.concerns:
             self._say(facts.ContainerSeen(life.container()))
         return life
 
@@ -163,7 +163,7 @@ class SimRuntime:
         del self._lives[life.id]
         self._changed.notify_all()
         self._save()
-        if life.claims:
+        if life.concerns:
             self._say(facts.ContainerRemoved(life.key))
 
     def _say(self, fact: RuntimeFact) -> None:

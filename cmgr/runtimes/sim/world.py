@@ -42,6 +42,11 @@ class Life:
         return frozenset({*map(str, self.like.chips), *self.like.shares})
 
     @property
+    def concerns(self) -> bool:
+        """Return whether it has chips, or wishes something of cmgr."""
+        return bool(self.claims or self.like.heal or self.like.group)
+
+    @property
     def running(self) -> bool:
         return self.state in (State.RUNNING, State.PAUSED)
 

@@ -163,3 +163,10 @@ def test_a_world_that_cmgr_0_1_wrote_is_read() -> None:
 def test_a_world_is_the_same_after_writing_and_reading() -> None:
     life = sim_world.created(pretended("web", CHIP), 7, auto_remove=True)
     assert sim_world.read(sim_world.written([life], 9)) == ((life,), 9)
+
+
+def test_one_without_chips_is_told_of_if_it_wishes_something() -> None:
+    wishes = [pretended("healed", heal=True), pretended("kv", group="tp"), pretended("other")]
+    runtime = RuntimeByHand(wishes)
+    assert [container.name for container in runtime.list()] == ["healed", "kv"]
+    runtime.close()

@@ -16,7 +16,16 @@ from cmgr.model.containers.together.spanning import call
 from cmgr.model.holds.making import hold_with_group
 from cmgr.model.holds.obstacles import Block, group_obstacle, is_due, own_blocker
 from cmgr.model.holds.tries import try_anew
-from cmgr.model.scope import blocks_its_group, halting, handled_faults, is_coupled, members_of, observing, why_idle
+from cmgr.model.scope import (
+    blocks_its_group,
+    halting,
+    handled_faults,
+    is_coupled,
+    isolated_words,
+    members_of,
+    observing,
+    why_idle,
+)
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import FleetGroup, gate, left_out, starts_here
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -105,6 +114,9 @@ def _why_held(turn: Turn, hold: Hold) -> str:
         return f"{hold.name}: {hold.attempt.error}"
     ring = turn.ring_for(hold.chips)
     faults = handled_faults(turn.node, ring) if ring is not None and hold.episode else []
+    isolated = sorted(hold.chips & turn.node.isolations.keys())
+    if hold.episode and isolated and not faults:
+        return f"{hold.name} stops, for {isolated_words(turn.node, isolated[0])}"
     what = f"{faults[0].code} ({faults[0].level.name}) on chip {faults[0].chip}" if faults else "an ordered reset"
     return f"{hold.name} stops for {what}" if hold.episode else f"{hold.name} is held"
 

@@ -17,6 +17,9 @@ NO_RESTART = ""
 
 DEFAULT_GRACE = timedelta(seconds=10)
 
+HANDS_OFF = "cmgr.enable=false"
+"""The label that says that cmgr is to leave the container alone; a maker's may say it, too."""
+
 HEALTHY = "healthy"
 """The health of a container whose own check is content."""
 
@@ -95,6 +98,7 @@ class Container:
     filled in by the model, as is `wanted`: it ought to run (`model/wanted.py`). `run`: an opaque word for its present
     or last life; a new start gives a new word. `former`: the word of the life before that.
     `forgotten`: that of a life which a person has ordered to be left as it is.
+    `hands_off`: the label for which it is not `enabled`.
     `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
@@ -175,6 +179,7 @@ class Container:
     instead_of: frozenset["ContainerKey"] = frozenset()
     places: Mapping[ChipId, int] = field(default_factory=dict)
     seen: ThisLife[datetime | None] = None
+    hands_off: ThisLife[str] = HANDS_OFF
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
     health: ThisLife[str] = ""

@@ -115,11 +115,11 @@ class Orders:
                 f"cannot reset chip {chip}: {names} {runs} on {listed(ring.chips)}{mates}",
                 hint=f"cmgr reset {chip} --stop stops them, and starts them again afterwards",
             )
-        theirs = [called(node, c.key) for c in users if not c.enabled]
-        if theirs:
+        for theirs in (c for c in users if not c.enabled):
+            name = called(node, theirs.key)
             raise CmgrError(
-                f"cannot reset chip {chip}: {theirs[0]} runs on its ring and has the label cmgr.enable=false",
-                hint=f"stop {theirs[0]} yourself",
+                f"cannot reset chip {chip}: {name} runs on its ring and has the label {theirs.hands_off}",
+                hint=f"stop {name} yourself",
             )
         stopped = [called(node, c.key) for c in users]
         if flag_of(request, "preview"):

@@ -79,8 +79,9 @@ class SlotOrders:
         if running and chips != slot.given and not stop:
             hint = "--stop stops it, and starts it again on the other chips"
             raise CmgrError(f"cannot assign slot {name}: {', '.join(names)} runs on it", hint=hint)
-        if not all(container.enabled for container in running):
-            raise CmgrError(f"cannot assign slot {name}: {names[0]} has the label cmgr.enable=false", hint="stop it")
+        for theirs in (container for container in running if not container.enabled):
+            who = f"{called(self.node(), theirs.key)} has the label {theirs.hands_off}"
+            raise CmgrError(f"cannot assign slot {name}: {who}", hint="stop it")
         self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
         return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.given else []}
 
@@ -106,7 +107,8 @@ class SlotOrders:
         if not held and not stop:
             raise CmgrError(f"{what}: it runs", hint="--stop stops it, and starts it again on the other chips")
         if not container.enabled:
-            raise CmgrError(f"{what}: it has the label cmgr.enable=false")
+            raise CmgrError(f"{what}: it has the label {container.hands_off}")
+        back = hold is not None and chips == hold.chips
         self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
         return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running else []}
 
