@@ -12,7 +12,7 @@ from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.successors import successor
 from cmgr.model.units import is_asked_for, unit_key, unit_of
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.hints import NO_HINT, Hint, hint
+from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
@@ -26,6 +26,7 @@ from cmgr.view.advice import (
     forget,
     idle_hint,
     isolation_hint,
+    meant,
     name_of,
     resume_hint,
     rows,
@@ -310,7 +311,16 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
         parts.append(_tries(attempt, verb))
     elif hold.sick:
         parts.append(f"unhealthy after {counted(hold.sick, 'start')}")
-    return joined(parts) or NO_REASON[status], _hint(node, hold) if status == "paused" else NO_HINT
+    return joined(parts) or NO_REASON[status], _hint(node, hold) if status == "paused" else _move_back(node, hold)
+
+
+def _move_back(node: Node, hold: Hold) -> Hint:
+    """Return how an order to give it other chips is taken back while it is being stopped, if there is one."""
+    slots = [slot for slot in of_container(node, node.containers.get(hold.key)) if slot.wish and not slot.without]
+    if not hold.is_to_end or not (slots or hold.wish):
+        return NO_HINT
+    name, chips = (slots[0].name, slots[0].chips) if slots else (meant(node, hold.key), hold.chips)
+    return hint("to leave it on its chips: ", order("slot-assign", slot=name, chips=",".join(map(str, sorted(chips)))))
 
 
 def _failures(hold: Hold) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.values.chips import RingId
+from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.node import Node, RuntimeState
@@ -160,3 +160,9 @@ def test_a_stop_that_was_not_sent_says_why_although_it_counts_as_no_try() -> Non
     )
     reason = str(row(held(machine(), promise), "b")["reason"])
     assert "cannot stop it yet: its hold could not be written" in reason
+
+
+def test_an_order_to_give_other_chips_that_waits_says_how_it_is_taken_back() -> None:
+    waits = replace(hold("a", HoldState.STOPPING, 0, 1), wish=frozenset({ChipId(4), ChipId(5)}))
+    assert row(held(machine(), waits), "a")["hint"] == "to leave it on its chips: cmgr slot assign a 0,1"
+    assert row(held(machine(), replace(waits, wish=frozenset())), "a")["hint"] == ""

@@ -485,3 +485,14 @@ def test_a_start_on_fewer_that_is_cut_off_anywhere_goes_on_in_the_next_life(answ
     cmgr.begin()
     cmgr.run()
     assert (written(cmgr), cmgr.booked("chat").running, cmgr.held()) == ({"chat": [2]}, True, [])
+
+
+def test_an_order_is_taken_back_while_it_waits_for_the_stop() -> None:
+    cmgr = with_slot(3)
+    before = cmgr.node.slots["chat"].chips
+    cmgr.tell(facts.SlotOrdered("chat", "uid 0", chips(5), stop=True))
+    assert cmgr.node.slots["chat"].wish == chips(5)
+    cmgr.tell(facts.SlotOrdered("chat", "uid 1", before))
+    cmgr.run()
+    assert (cmgr.node.slots["chat"].chips, cmgr.held()) == (before, [])
+    assert "uid 1 took back that slot chat gets chip 5" in cmgr.notes(NoteKind.ACTION)

@@ -364,3 +364,13 @@ def test_one_that_was_forgotten_while_it_is_started_and_is_seen_to_run_is_moved_
     assert cmgr.hold("chat").wish == chips(5)
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("chat").running, cmgr.booked("chat").chips) == ([], True, chips(5))
+
+
+def test_an_order_is_taken_back_while_it_waits_for_the_stop() -> None:
+    cmgr = machine()
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
+    assert cmgr.hold("chat").wish == chips(5)
+    cmgr.tell(facts.MoveOrdered(key("chat"), cmgr.hold("chat").chips, "uid 1"))
+    cmgr.run()
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(3))
+    assert "uid 1 took back that chat gets chip 5" in cmgr.notes(NoteKind.ACTION)

@@ -82,6 +82,8 @@ def slot_ordered(turn: Turn, fact: SlotOrdered) -> None:
         if fact.stop:
             _hold_users(turn, fact.name)
     elif slot.given == chips:
+        if slot.wish:
+            turn.note(NoteKind.ACTION, f"{fact.who} took back that slot {fact.name} gets {listed(slot.wish)}")
         turn.put_slot(replace(slot, wish=frozenset(), home=chips))
 
 

@@ -34,6 +34,11 @@ def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
     held = hold is not None and hold.is_held_down
     if not held and not (container.running and fact.stop):
         return
+    if hold is not None and hold.wish and fact.chips == hold.chips:
+        text = f"{fact.who} took back that {container.name} gets {listed(hold.wish)}"
+        turn.note(NoteKind.ACTION, text, container=fact.key)
+        turn.put_hold(replace(hold, wish=frozenset()))
+        return
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
     hold_to_move(turn, container, listed(fact.chips), fact.chips)
 

@@ -110,7 +110,7 @@ class SlotOrders:
             raise CmgrError(f"{what}: it has the label {container.hands_off}")
         back = hold is not None and chips == hold.chips
         self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
-        return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running else []}
+        return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running and not back else []}
 
     def reserve(self, request: Request) -> "slot_shapes.Reserved":
         """Return free chips, and keep them for who asks where that is wished."""
