@@ -134,6 +134,7 @@ def reset(options: ResetOptions) -> None:
     chips, users = listed(map(ChipId, told["chips"])), told["containers"]
     lines = [f"chip {options.chip}: the reset of ring {told['ring']} ({chips}) is ordered"]
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
+    lines += [f"stopped for it, and not started again by cmgr: {', '.join(left)}"] if (left := told["left"]) else []
     out.told([*lines, "cmgr status shows how it goes"])
 
 

@@ -462,6 +462,7 @@ class ResetOrdered(TypedDict):
     ring: Annotated[int, "its ring"]
     chips: Annotated[list[int], "the chips of that ring"]
     containers: Annotated[list[str], "what is stopped for it, and started again afterwards"]
+    left: Annotated[list[str], "what is stopped for it, and not started again by cmgr"]
 
 
 class Resumed(TypedDict):

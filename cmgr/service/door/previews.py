@@ -36,15 +36,17 @@ def isolate(node: Node, chip: ChipId, users: Sequence[str]) -> "shapes.Preview":
     return {"does": told}
 
 
-def reset(node: Node, ring: Ring, users: Sequence[str], now: datetime) -> "shapes.Preview":
+def reset(node: Node, ring: Ring, users: tuple[Sequence[str], Sequence[str]], now: datetime) -> "shapes.Preview":
+    """`users`: those that are stopped for it and started again, and those that are only stopped."""
     policy = node.policy.reset
     done = len(resets_within(ring, now, policy.window))
-    names = ", ".join(users)
-    told = [f"stops {names}"] if users else []
+    again, left = map(", ".join, users)
+    told = [f"stops {', '.join(filter(None, (again, left)))}"] if again or left else []
     told += [
         f"resets {listed(ring.chips)}{' together' if len(ring.chips) > 1 else ''}, once nobody uses them",
         "sees that every chip has booted and is well",
-        *([f"starts {names} again"] if users else []),
+        *([f"starts {again} again"] if again else []),
+        *([f"does not start {left} again: that is for who made it"] if left else []),
         f"this is reset {done + 1} of {policy.attempts} within {span(policy.window)}",
     ]
     return {"does": told}

@@ -83,6 +83,9 @@ def test_after_a_reset_one_replica_runs_and_cmgr_has_started_none(
     service.start()
     assert "swarm starts its own containers" in told(service)
     assert "swarm starts its own containers" in " ".join(service.cmgr("check").out.split())
+    does = service.cmgr("reset", "0", "--stop", "--dry-run").out
+    assert "starts mate again" in does
+    assert "again: that is for who made it" in does
     service.inject(0)
     service.until_said("is over: recovered")
     service.until_over()

@@ -121,11 +121,12 @@ class Orders:
                 f"cannot reset chip {chip}: {name} runs on its ring and has the label {theirs.hands_off}",
                 hint=f"stop {name} yourself",
             )
-        stopped = [called(node, c.key) for c in users]
+        again = [called(node, c.key) for c in users if not (c.owner or c.auto_remove)]
+        left = [called(node, c.key) for c in users if c.owner or c.auto_remove]
         if flag_of(request, "preview"):
-            return previews.reset(node, ring, stopped, self.now())
+            return previews.reset(node, ring, (again, left), self.now())
         self.give(ResetOrdered(chip, who(request), stop))
-        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": stopped}
+        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": again, "left": left}
 
     def cancel(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
         node = self.node()
@@ -139,7 +140,7 @@ class Orders:
             starts = [f"{', '.join(held)}: started again where its chips are well"] if held else []
             return {"does": [f"the reset of chip {order.chip} that {order.who} ordered is not made", *starts]}
         self.give(ResetOrdered(chip, who(request), back=True))
-        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held}
+        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held, "left": []}
 
     def drill(self, request: Request) -> "slot_shapes.Drill | shapes.Preview":
         node = self.node()
