@@ -1,6 +1,7 @@
 """Reading containerd's records, tasks and labels of images, and setting labels."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -13,7 +14,7 @@ from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.known import Known, Seen
 from cmgr.runtimes.containerd.messages import Record
 from cmgr.runtimes.containerd.record import NAME, Definition, Task
-from cmgr.runtimes.containerd.wire import Limits, Missing, Pending, Wire
+from cmgr.runtimes.containerd.wire import Limits, Missing, Pending, TimedOut, Wire
 from cmgr.runtimes.images import Decided, Images
 
 _MOST_PLATFORMS = 32
@@ -28,6 +29,8 @@ class Looks:
         self.limits = limits
         self.known = Known()
         self._images = Images(decided)
+        # Namespaces in which a shim did not answer to the last list.
+        self._mute = frozenset[str]()
 
     def definition(self, key: ContainerKey, what: str) -> Definition:
         """Return what the record says now. Raises `ContainerGone`."""
@@ -93,12 +96,40 @@ class Looks:
     def inside(self, namespace: str, seconds: float) -> list[Seen]:
         """Return every container of the namespace."""
         ticket = self.known.ticket()
-        what = "list containers"
+        what, until = "list containers", time.monotonic() + seconds
         found = self.wire.call(calls.LIST, what, namespace, seconds).containers
-        tasks = {str(t.id): records.task(t) for t in self.wire.call(calls.TASKS, what, namespace, seconds).tasks}
+        tasks = self._tasks(namespace, [str(record.id) for record in found], what, until)
         majors = majors_here()
         read = (self._read(ContainerKey(NAME, namespace, str(record.id)), record, majors, what) for record in found)
         return [self.known.saw(definition, tasks.get(definition.key.id), ticket) for definition in read]
+
+    def _tasks(self, namespace: str, ids: Sequence[str], what: str, until: float) -> Mapping[str, Task]:
+        """Return the tasks of these containers.
+
+        Nobody waits long for a shim that hangs. containerd waits 2 s for each, one after the other, before it answers
+        to a list (`io.containerd.timeout.task.state`); asked for one task it waits for no other shim.
+        """
+        if namespace not in self._mute:
+            listed = self.wire.begin(calls.TASKS, what, namespace, until - time.monotonic())
+            try:
+                answer = listed.result(min(until - time.monotonic(), self.limits.mute))
+                return {str(process.id): records.task(process) for process in answer.tasks}
+            except TimedOut:
+                listed.cancel()
+                if time.monotonic() >= until:
+                    raise
+        left, found = until - time.monotonic(), dict[str, Task]()
+        asked = {id_: self.wire.begin(calls.TASK, what, namespace, left, container_id=id_) for id_ in ids}
+        patience, self._mute = min(left, self.limits.mute), self._mute - {namespace}
+        for id_, pending in asked.items():
+            try:
+                found[id_] = records.task(pending.result(patience).process)
+            except Missing:
+                continue
+            except TimedOut:
+                pending.cancel()
+                found[id_], patience, self._mute = records.UNKNOWN, 0.0, self._mute | {namespace}
+        return found
 
     def namespaces(self, seconds: float) -> list[str]:
         return [str(n.name) for n in self.wire.call(calls.NAMESPACES, "list containers", "", seconds).namespaces]

@@ -110,6 +110,9 @@ class Task:
 
 _UNKNOWN, _RUNNING, _STOPPED, _PAUSED, _PAUSING = 0, 2, 3, 4, 5
 
+UNKNOWN = Task(0, _UNKNOWN, Streams())
+"""What containerd says of a task whose shim does not answer."""
+
 
 def task(process: Process) -> Task:
     """Read what containerd says of a task."""

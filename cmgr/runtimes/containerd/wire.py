@@ -46,7 +46,8 @@ class Limits(following.Limits):
     `delete`: one that is cut short leaves a task that is neither there nor gone (trap 1 in `start.py`), so it
     goes on when nobody waits any more; `delete_wait` is how long a start waits for it. `settle`: a pass of the restart
     monitor that read the label before it went may start the container once more within this time. `pulse`: how often
-    a stream that says nothing is checked; `echo`: how long the answer may take.
+    a stream that says nothing is checked; `echo`: how long the answer may take. `mute`: how long a list waits for
+    a shim.
     """
 
     kill: float = 5.0
@@ -59,10 +60,11 @@ class Limits(following.Limits):
     leftover: float = 6.0
     pulse: float = 20.0
     echo: float = 10.0
+    mute: float = 0.5
 
     # Not `delete`, which cut short wedges its container, nor what the restart monitor sets.
     IN_PROPORTION: ClassVar = (
-        *("look", "list", "kill", "after_kill", "create", "start", "delete_wait", "leftover", "pulse", "echo"),
+        *("look", "list", "kill", "after_kill", "create", "start", "delete_wait", "leftover", "pulse", "echo", "mute"),
     )
 
 

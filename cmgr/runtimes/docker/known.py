@@ -95,6 +95,12 @@ class Known(Memory[str, Described]):
             good = self._holds(id_, ticket) and ticket.at >= since and time.monotonic() - ticket.at < _GOOD_FOR
             return found if good else None
 
+    def is_followed(self, id_: str, state: str) -> bool:
+        """Return whether it was read in this state, and events have flowed without a gap since."""
+        with self._lock:
+            found, since = self._last.get(id_), self._flowing_since
+            return found is not None and found.state == state and since is not None and self._tickets[id_].at >= since
+
     def name(self, id_: str) -> str:
         """Return what a person calls the container."""
         found = self.last(id_)

@@ -95,7 +95,9 @@ class DockerRuntime:
         try:
             if seconds <= 0:
                 raise ContainerError(f"cannot list containers: Docker did not answer within {self._limits.list:g} s")
-            return self._look(id_, min(seconds, self._limits.locked) if id_ in self._locked else seconds)
+            # For what events tell already nobody waits long either.
+            soon = id_ in self._locked or self._known.is_followed(id_, state)
+            return self._look(id_, min(seconds, self._limits.locked) if soon else seconds)
         except ContainerGone:
             return None  # Since the list was made.
         except RuntimeDown:

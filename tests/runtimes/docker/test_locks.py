@@ -8,10 +8,12 @@ from datetime import timedelta
 import pytest
 
 from cmgr.errors import ContainerError
+from cmgr.model.values.messages.facts import RuntimeUp
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.docker.wire import Limits
 from tests.runtimes.docker.fake_dockerd import FakeDockerd, Request, document, fake_dockerd
+from tests.runtimes.told import Told
 from tests.support.waiting import PATIENCE, eventually
 
 KEY = ContainerKey("docker", "", "c1")
@@ -82,3 +84,18 @@ def test_no_list_waits_for_one_that_did_not_answer_to_the_last_look(daemon: Fake
         daemon.containers["c1"] = document("c1", status="exited")
         daemon.on(LOOK, Request.hang)
         assert told(runtime) == {"c1": "Docker did not answer within 1 s", "c2": ""}, "it had answered in between"
+
+
+def test_no_list_waits_for_one_of_which_everything_was_told_since_it_was_read(daemon: FakeDockerd) -> None:
+    told, checked = Told(), document("c1", Healthcheck={"Test": ["CMD", "true"]})
+    # That its check is late is asked for, so that what is known of it has to be read again.
+    checked["State"]["Health"] = {"Status": "healthy", "Log": [{"End": "2024-05-01T10:00:01Z"}]}
+    daemon.containers["c1"] = checked
+    with closing(DockerRuntime(daemon.socket, LIMITS)) as runtime:
+        runtime.watch(told.tell)
+        told.first(RuntimeUp)
+        assert [c.unread for c in runtime.list()] == ["", ""]
+        daemon.on(LOOK, Request.hang)
+        asked = daemon.asked(LOOK)
+        assert [(c.unread, c.unchecked is None) for c in runtime.list()] == [("", False), ("", True)]
+        assert daemon.asked(LOOK) == asked + 1
