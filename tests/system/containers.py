@@ -24,8 +24,8 @@ class Spec:
     """A container that is wanted. `chips` as in ASCEND_VISIBLE_DEVICES; `policy` as in docker run --restart.
 
     `check`: the command of its health check, if it has one. `slot`: what it asks for by CDI, in the place of chips.
-    `binds`: as in docker run -v; with "/dev:/dev" it can reach every chip. (For --privileged whoever runs the tests may
-    lack capabilities.)
+    `network`: as in docker run --network. `binds`: as in docker run -v; with "/dev:/dev" it can reach every chip. (For
+    --privileged whoever runs the tests may lack capabilities.)
     """
 
     name: str
@@ -39,6 +39,7 @@ class Spec:
     image: str = IMAGE
     environment: Sequence[str] = ()
     binds: Sequence[str] = ()
+    network: str = "none"
 
 
 def deaf(name: str, chips: str, grace: int = 1) -> Spec:
@@ -95,7 +96,7 @@ class Containers:
         with closing(self.dockerd.client()) as client:
             asked = [DeviceRequest(driver="cdi", device_ids=[f"cmgr.io/slot={spec.slot}"])] if spec.slot else None
             config = client.create_host_config(
-                network_mode="none",
+                network_mode=spec.network,
                 restart_policy={"Name": policy, "MaximumRetryCount": int(most or 0)},
                 device_requests=asked,
                 binds=list(spec.binds),

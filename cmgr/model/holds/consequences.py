@@ -2,10 +2,10 @@
 
 A client that ends a whole project when one of its containers ends (`compose up --abort-on-container-exit`) acts within
 moments, and so does systemd, which stops with a unit what goes with it. Where compose says `restart: true` it is the
-owner's own word that one is restarted with the other.
+owner's own word that one is restarted with the other. One in the namespaces of another is cut off without that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
@@ -15,6 +15,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_key
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -105,10 +106,16 @@ def _hold_with(turn: Turn, container: Container, those: frozenset[ContainerKey],
 
 
 def hold_restarted(turn: Turn) -> None:
-    """Hold, to stop it, whoever is to be restarted with one that cmgr stops (`restart: true`), chips or not."""
+    """Hold, to stop it, whoever is to be restarted with one that cmgr stops or starts again, chips or not.
+
+    Such are those for which compose says `restart: true`, and those in the namespaces of the one.
+    """
     for hold in list(turn.node.holds.values()):
         needed = turn.node.containers.get(hold.key)
-        if needed is None or needed.composed is None or hold.died or not hold.is_held_down:
+        if needed is None or not hold.is_held_down:
+            continue
+        _hold_those_inside(turn, hold, needed)
+        if needed.composed is None or hold.died:
             continue
         for mate in project_mates(turn.node, needed):
             held = mate.key in turn.node.holds
@@ -117,6 +124,32 @@ def hold_restarted(turn: Turn) -> None:
             if before and not held and _is_restarted_with(mate, needed) and _is_ours(turn.node, mate):
                 text = f"{mate.name} will be stopped and started with {hold.name} (depends_on, restart: true)"
                 _hold_with(turn, mate, frozenset({hold.key}), text)
+
+
+def _hold_those_inside(turn: Turn, hold: Hold, needed: Container) -> None:
+    """Hold whoever runs in its namespaces: of one that is down they are left without network, or without a process.
+
+    Docker starts none of them before the one runs.
+    """
+    for mate in _inside(turn.node, needed):
+        known = turn.node.holds.get(mate.key)
+        if known is not None and known.is_held_down and hold.key not in known.follows:
+            turn.put_hold(replace(known, follows=known.follows | {hold.key}))
+        elif known is None and mate.running and mate.forgotten != mate.run and _is_ours(turn.node, mate):
+            text = f"{mate.name} will be stopped and started with {hold.name}, in whose namespaces it runs"
+            _hold_with(turn, mate, frozenset({hold.key}), text)
+
+
+def _inside(node: Node, container: Container) -> list[Container]:
+    """Return the containers that run in namespaces of this one."""
+    inside, runtime = _by_joined(node.containers), container.key.runtime
+    found = {c.key: c for name in (container.key.id, container.name) for c in inside.get((runtime, name), ())}
+    return [found[key] for key in sorted(found.keys() - {container.key})]
+
+
+@kept
+def _by_joined(containers: Mapping[ContainerKey, Container]) -> Mapping[tuple[str, str], Sequence[Container]]:
+    return grouped(((c.key.runtime, name), c) for c in containers.values() for name in c.joins)
 
 
 def _is_restarted_with(mate: Container, needed: Container) -> bool:
@@ -149,8 +182,10 @@ def _held(node: Node, hold: Hold) -> list[Hold]:
 
 
 def _waits_until(node: Node, hold: Hold) -> datetime | None:
-    # systemd would start with a unit what that needs, however its chips are.
-    return None if hold.key.runtime == SYSTEMD else hold.since + node.policy.limits.mercy
+    # systemd would start with a unit what that needs, however its chips are; and Docker starts nobody without it.
+    container = node.containers.get(hold.key)
+    waits = hold.key.runtime == SYSTEMD or (container is not None and bool(container.joins))
+    return None if waits else hold.since + node.policy.limits.mercy
 
 
 def along_times(node: Node) -> Iterator[datetime]:

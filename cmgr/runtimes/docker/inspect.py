@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
@@ -42,8 +43,8 @@ class Described:
 
     `state` is Docker's own word for its state, `pid` its first process, 0 while there is none. `limits`: all else that
     `docker update` can change beside its restart policy. `concerns`: it asks for chips, has something about them that
-    could not be read, has a label of cmgr's, or a place in a project; the others are not cmgr's. `checked`: None where
-    no check is to run.
+    could not be read, has a label of cmgr's, a place in a project, or namespaces of another one; the others are not
+    cmgr's. `checked`: None where no check is to run.
     """
 
     container: Container
@@ -102,8 +103,10 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
         image=text(config, "Image"),
     )
     signal = signal_number(text(config, "StopSignal"))
+    modes = (text(host, mode).partition(":") for mode in ("NetworkMode", "PidMode", "IpcMode"))
+    container = replace(container, joins=frozenset(name for kind, _, name in modes if kind == "container" and name))
     container = compose.placed(wished.of(container), labels.makers(told, brought), moment(text(whole, "Created")))
-    concerns = bool(asked.chips or asked.warnings or container.composed) or labels.wished(told)
+    concerns = bool(asked.chips or asked.warnings or container.composed or container.joins) or labels.wished(told)
     limits = tuple(str(host.get(name)) for name in _LIMITS)
     checked = _checked(state, mapping(config.get("Healthcheck"))) if container.health else None
     return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits, checked)

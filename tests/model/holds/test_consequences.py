@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.compose import Composed, Condition, Need
 from cmgr.model.values.services.containers import Container, Exit
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.view.troubles import troubles
-from tests.model.builders import REQUEST, SINGLE, Cmgr, container, key, names, seconds
+from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, key, names, seconds
 
 
 def service(name: str, *chips: int, project: str = "ai", needs: str = "", **fields: Any) -> Container:
@@ -210,3 +211,50 @@ def test_one_that_died_by_itself_takes_nobody_with_it() -> None:
     cmgr.run()
     assert names(cmgr.sent(StopContainer), StopContainer) == []
     assert names(cmgr.sent(StartContainer), StartContainer) == ["llm"]
+
+
+def inside(name: str, *chips: int, of: str = "llm", **fields: Any) -> Container:
+    """Return a container in the namespaces of another: as Docker says it, by that one's id or its name."""
+    return container(name, *chips, joins=frozenset({of}), **fields)
+
+
+@pytest.mark.parametrize("of", [key("llm").id, "llm"])
+def test_whoever_runs_in_its_namespaces_goes_and_comes_with_it_however_far_they_hang(of: str) -> None:
+    cmgr = Cmgr(container("llm", 0), inside("proxy", of=of), inside("probe", 4, of="proxy"), policy=SINGLE)
+    cmgr.wait(1)
+    cmgr.fault(0)
+    cmgr.run()
+    assert sorted(names(cmgr.sent(StopContainer), StopContainer)) == ["llm", "probe", "proxy"]
+    assert names(cmgr.sent(StartContainer), StartContainer) == ["llm", "proxy", "probe"]
+    assert (len(cmgr.sent(ResetRing)), cmgr.held(), kinds(cmgr)) == (1, [], set())
+
+
+def test_one_on_its_ring_is_started_after_it_and_one_is_restarted_with_it_though_that_had_died() -> None:
+    cmgr = Cmgr(container("llm", 0), inside("agent", 1), inside("proxy"), policy=RING)
+    cmgr.wait(1)
+    cmgr.dies("llm")
+    cmgr.fault(0)
+    cmgr.run()
+    assert sorted(names(cmgr.sent(StopContainer), StopContainer)) == ["agent", "proxy"]
+    started = names(cmgr.sent(StartContainer), StartContainer)
+    assert (started[0], sorted(started[1:])) == ("llm", ["agent", "proxy"])
+
+
+def test_it_is_not_started_before_it_however_long_that_takes() -> None:
+    cmgr = Cmgr(container("llm", 0), inside("proxy"), policy=SINGLE)
+    cmgr.cures = False
+    cmgr.fault(0)
+    cmgr.run()
+    cmgr.wait(2 * (cmgr.policy.limits.mercy / timedelta(seconds=1)))
+    assert cmgr.held() == ["llm", "proxy"]
+    assert not cmgr.sent(StartContainer)
+
+
+def test_one_that_a_person_has_forgotten_is_left_as_it_is() -> None:
+    cmgr = stopped(inside("proxy", enabled=False))
+    assert names(cmgr.sent(StopContainer), StopContainer) == ["llm"]
+    cmgr = Cmgr(container("llm", 0), inside("proxy"), policy=SINGLE)
+    cmgr.fault(0, REQUEST)
+    cmgr.tell(facts.ForgetOrdered(key("proxy"), "uid 0"))
+    cmgr.run()
+    assert cmgr.held() == ["llm"]

@@ -99,6 +99,7 @@ class Container:
     or last life; a new start gives a new word. `former`: the word of the life before that.
     `forgotten`: that of a life which a person has ordered to be left as it is.
     `hands_off`: the label for which it is not `enabled`.
+    `joins`: ids or names of the containers in whose namespaces it runs: with another life of theirs it is cut off.
     `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
@@ -180,6 +181,7 @@ class Container:
     places: Mapping[ChipId, int] = field(default_factory=dict)
     seen: ThisLife[datetime | None] = None
     hands_off: ThisLife[str] = HANDS_OFF
+    joins: ThisLife[frozenset[str]] = frozenset()
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
     health: ThisLife[str] = ""
