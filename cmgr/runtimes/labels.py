@@ -62,16 +62,16 @@ LONGEST_GRACE = timedelta(days=7)
 class Wishes:
     """`grace` and `strategy` are None where the labels do not say, `heal` where they do not wish it.
 
-    `ignored`: the container uses no chip, whatever it could reach. `before_stop`: a command with its arguments.
-    `group`: the group that it is a member of, or nothing; `group_size`: how many members that has in all, 0 where
-    nobody says. `unit`: the unit of systemd that runs it. `owner`: see `OWNERS`. `brought` as in `Container`.
+    `hands_off`: the label for which cmgr leaves it alone, if there is one. `ignored`: it uses no chip, whatever
+    it could reach. `before_stop`: a command with its arguments. `group`: the group that it is a member of, or nothing;
+    `group_size`: how many members that has in all, 0 where nobody says. `unit`: the unit of systemd that runs it.
+    `owner`: see `OWNERS`. `brought` as in `Container`.
     """
 
     strategy: Strategy | None = None
     grace: timedelta | None = None
     order: int = 0
-    enabled: bool = True
-    hands_off: str = f"{ENABLE}=false"
+    hands_off: str = ""
     ignored: bool = False
     heal: Heal | None = None
     before_stop: tuple[str, ...] = ()
@@ -86,6 +86,10 @@ class Wishes:
     brought: frozenset[str] | None = frozenset()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def enabled(self) -> bool:
+        return not self.hands_off
+
     def of(self, container: Container) -> Container:
         """Return the container with what it wishes; its grace is its runtime's to find."""
         return replace(
@@ -93,7 +97,7 @@ class Wishes:
             strategy=self.strategy,
             order=self.order,
             enabled=self.enabled,
-            hands_off=self.hands_off,
+            hands_off=self.hands_off or container.hands_off,
             ignored=self.ignored,
             heal=self.heal,
             needs_network=self.needs_network,
@@ -166,13 +170,11 @@ def wishes(
     if heals and auto_remove:
         warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
     group, size = _group(said, warnings) if not owner else ("", 0)
-    hands_off = _hands_off(said, warnings)
     return Wishes(
         strategy=Strategy(said[STRATEGY]) if STRATEGY in said else None,
         grace=min(timedelta(seconds=int(said[STOP_TIMEOUT])), LONGEST_GRACE) if STOP_TIMEOUT in said else None,
         order=int(said.get(ORDER, "0")),
-        enabled=not hands_off,
-        hands_off=hands_off or f"{ENABLE}=false",
+        hands_off=_hands_off(said, warnings),
         ignored=said.get(ENABLE, "true").casefold() == IGNORE,
         heal=_heal(said) if heals and not auto_remove else None,
         spare=Spare(said[SPARE]) if SPARE in said else None,

@@ -111,7 +111,7 @@ class Task:
 _UNKNOWN, _RUNNING, _STOPPED, _PAUSED, _PAUSING = 0, 2, 3, 4, 5
 
 UNKNOWN = Task(0, _UNKNOWN, Streams())
-"""What containerd says of a task whose shim does not answer."""
+"""The task of a shim that does not answer, as containerd tells of it."""
 
 
 def task(process: Process) -> Task:

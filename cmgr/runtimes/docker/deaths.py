@@ -145,8 +145,8 @@ class Deaths:
             missed = asked is None and (life is None or not life.ended)
             told = life.told if asked and life is not None else None
         amiss = asked is False and container.exit.code == 0 and _is_service(container)
-        # One that its policy starts again Docker calls restarting before it tells of the end. Up to 20.10 none is,
-        # once it was sent whatever signal in that life (`HasBeenManuallyStopped` in daemon/kill.go).
+        # Docker calls a container that its policy starts again restarting before it tells of the end. Up to 20.10 none
+        # is, once it was sent whatever signal in that life (`HasBeenManuallyStopped` in daemon/kill.go).
         left = asked is False and container.restart_policy != NO_RESTART
         end = replace(container.exit, asked=asked, missed=missed, amiss=amiss, left=left, told=told)
         return replace(container, exit=end)

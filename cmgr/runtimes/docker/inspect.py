@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
@@ -69,10 +68,7 @@ def labels_of(document: object) -> Mapping[str, str]:
 
 
 def described(document: object, majors: claims.Majors, brought: Brought = frozenset()) -> Described:
-    """Read what Docker answered; `majors` as in `claims.from_numbers`.
-
-    Raises `ContainerError` when that is no container.
-    """
+    """Read Docker's answer; `majors` as in `claims.from_numbers`. Raises `ContainerError` when that is no container."""
     whole = mapping(document)
     id_ = text(whole, "Id")
     if not id_:
@@ -101,15 +97,19 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
         frozen=running and frozen,
         restarting=state.get("Restarting") is True or text(state, "Status") == "restarting",
         image=text(config, "Image"),
+        joins=_joins(host),
     )
     signal = signal_number(text(config, "StopSignal"))
-    modes = (text(host, mode).partition(":") for mode in ("NetworkMode", "PidMode", "IpcMode"))
-    container = replace(container, joins=frozenset(name for kind, _, name in modes if kind == "container" and name))
     container = compose.placed(wished.of(container), labels.makers(told, brought), moment(text(whole, "Created")))
     concerns = bool(asked.chips or asked.warnings or container.composed or container.joins) or labels.wished(told)
     limits = tuple(str(host.get(name)) for name in _LIMITS)
     checked = _checked(state, mapping(config.get("Healthcheck"))) if container.health else None
     return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits, checked)
+
+
+def _joins(host: Json) -> frozenset[str]:
+    modes = (text(host, mode).partition(":") for mode in ("NetworkMode", "PidMode", "IpcMode"))
+    return frozenset(name for kind, _, name in modes if kind == "container" and name)
 
 
 def unreadable(row: Json, why: str, brought: Brought) -> Described:
