@@ -27,8 +27,8 @@ SECOND_TRIES := build/second-tries
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
 
 # A sample of the random walks, of what is fuzzed, and of the ways in which daemons and drivers fail: `make reliability`
-# has four, five and three times as much. On the packages' interpreter the same is not walked a second time.
-quick test: export CMGR_WALKS ?= 15
+# has five times, five times and three times as much. On the packages' interpreter the same is not walked a second time.
+quick test: export CMGR_WALKS ?= 12
 test-shipped: export CMGR_WALKS ?= 3
 quick test test-shipped: export CMGR_FUZZ ?= 0.2
 test test-newest: export CMGR_EACH ?= 3
