@@ -54,6 +54,7 @@ def test_the_program_runs_no_shell_and_makes_no_code_or_objects_of_data() -> Non
 
 
 OWN_JSON = {
+    "cmgr/drivers/nvml/hearing/nvlink5.py": "the tables that are brought along",
     "cmgr/words.py": "which makes one kind of error of all that is wrong with a peer's",
     "cmgr/redact.py": "below it", "cmgr/service/door/client.py": "it loads the standard library alone",
     "cmgr/web/app.py": "below nothing of cmgr", "cmgr/web/live.py": "the service's own answer",

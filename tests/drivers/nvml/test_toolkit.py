@@ -32,7 +32,7 @@ def test_a_variable_that_the_setting_names_counts_instead_where_it_is_set(config
     config.write_text('swarm-resource = "DOCKER_RESOURCE_GPU, DOCKER_RESOURCE_MIG"\n')
     assert claimed("NVIDIA_VISIBLE_DEVICES=all", "DOCKER_RESOURCE_GPU=1,2") == {"1", "2"}
     assert claimed("NVIDIA_VISIBLE_DEVICES=all", "DOCKER_RESOURCE_GPU=1", f"DOCKER_RESOURCE_MIG={MIG}") == {"1", MIG}
-    assert claimed("NVIDIA_VISIBLE_DEVICES=0", "DOCKER_RESOURCE_GPU=") == {"0"}
+    assert claimed("NVIDIA_VISIBLE_DEVICES=0", "DOCKER_RESOURCE_GPU=") == set()
     assert claimed("DOCKER_RESOURCE_GPU=1", programs=("runc",)) == set()
     # The file may change while cmgr runs.
     config.write_text('swarm-resource = "OTHER_NAME"\n')

@@ -14,6 +14,7 @@ from tests.runtimes.sim.by_hand import RuntimeByHand, pretended
 class SimWorld:
     always = "always:0"
     blames = True
+    blames_again = True
     outlives = False
 
     def __init__(self) -> None:
