@@ -10,7 +10,7 @@ from cmgr.config.tables.catalog import load_levels
 from cmgr.config.tables.table import parse_table
 from cmgr.errors import ConfigError
 from cmgr.model.values.faults import FaultCode
-from cmgr.model.values.handling.catalog import Catalog, is_reported
+from cmgr.model.values.handling.catalog import Catalog, is_reported, table
 from cmgr.words import counted
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ UNKNOWN = "in no table"
 def compared(config: Config, path: Path) -> "Comparison":
     """Return how the file's codes differ from those in use. Raises `ConfigError` with every mistake of the file."""
     catalog, theirs = load_levels(config, lambda _: None), parse_table(_read(path), str(path))
-    # The gravest counts where a code stands twice, as in the table in use.
-    there = {code: key[1].name for key in sorted(theirs.levels, key=lambda k: k[1]) for code in theirs.levels[key]}
+    there = {code: entry.handling.name for code, entry in table(theirs.levels, str(path)).items()}
     reported = sorted(filter(is_reported, there))
     differing = [*_differing(catalog, {code: word for code, word in there.items() if code not in reported})]
     same = len(there) - len(reported) - len(differing)
@@ -49,11 +48,11 @@ def _differing(catalog: Catalog, there: Mapping[FaultCode, str]) -> "Iterator[Di
 def lines(found: "Comparison", width: int) -> list[str]:
     """Return a row for each code that differs, and the sum."""
     rows = [(d["code"], d["here"], d["there"], d["meaning"]) for d in found["differences"]]
-    table = [*render.table(("CODE", "HERE", "THERE", "MEANING"), rows, width), ""] if rows else []
+    differing = [*render.table(("CODE", "HERE", "THERE", "MEANING"), rows, width), ""] if rows else []
     unknown = sum(here == UNKNOWN for _, here, _, _ in rows)
     reported = ", ".join(found["reported"])
     left = [f"left out, since no driver tells codes of nine digits: {reported}"] if reported else []
     total = (
         f"{counted(len(rows) - unknown, 'code')} of another level, {unknown} in no table here, {found['same']} the same"
     )
-    return [*table, *found["warnings"], *left, total]
+    return [*differing, *found["warnings"], *left, total]
