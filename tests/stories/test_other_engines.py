@@ -25,9 +25,7 @@ def test_an_engine_without_the_containers_is_not_believed_until_it_has_them_agai
     on_docker: Install, containers: Containers
 ) -> None:
     dockerd = containers.dockerd
-    dockerd.stop()
-    dockerd.lives_on = True
-    dockerd.start()
+    dockerd.restart(lives_on=True)
     service = on_docker({"retry.settle": "0s"})
     containers.run(Spec("llm", "0", policy="always"), Spec("other", "4", policy="always"))
     process = containers.pid("other")

@@ -245,9 +245,7 @@ class Containers:
             list(pool.map(self._remove, [row["Id"] for row in self._client.containers(all=True)]))
         self._client.close()
         if self.dockerd.lives_on:  # No test after this one has asked for that.
-            self.dockerd.stop()
-            self.dockerd.lives_on = False
-            self.dockerd.start()
+            self.dockerd.restart(lives_on=False)
 
     def _remove(self, id_: str) -> None:
         with closing(self.dockerd.client()) as client, suppress(NotFound):

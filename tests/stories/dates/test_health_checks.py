@@ -36,9 +36,7 @@ def test_a_check_that_docker_runs_no_more_is_told_until_it_runs_again(
     on_docker: Install, containers: Containers
 ) -> None:
     dockerd = containers.dockerd
-    dockerd.stop()
-    dockerd.lives_on = True
-    dockerd.start()
+    dockerd.restart(lives_on=True)
     containers.run(Spec("web", "0", check="true", labels={"cmgr.heal": "true"}))
     eventually(lambda: containers.health("web") == "healthy")
     id_ = containers.id("web")

@@ -1,25 +1,20 @@
 """A service for a unit on chip 0, on a real systemd."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from cmgr.runtimes.systemd.unit import key
+from tests.runtimes.systemd.conftest import world
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.daemons.systemd import Systemd
 from tests.support.service import Service, Setting
 from tests.system.conftest import Install
+
+__all__ = ["world"]
 
 LLM = "llm.service"
 
 Serve = Callable[..., Service]
-
-
-@pytest.fixture
-def world(systemd: Systemd) -> Iterator[SystemdWorld]:
-    world = SystemdWorld(systemd)
-    yield world
-    world.close()
 
 
 @pytest.fixture

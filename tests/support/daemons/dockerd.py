@@ -75,6 +75,12 @@ class Dockerd(Daemon):
                 self.stop()
         raise CannotRun(f"dockerd does not start: {last}")
 
+    def restart(self, *, lives_on: bool) -> None:
+        """Begin anew, as one whose containers outlive it from then on, or do not."""
+        self.stop()
+        self.lives_on = lives_on
+        self.start()
+
     def _launch(self, driver: str) -> None:
         folders = [f"--data-root={self.folder / self.data}", f"--exec-root={self.folder / 'exec-root'}"]
         folders += ["--live-restore"] if self.lives_on else []

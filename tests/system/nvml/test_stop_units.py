@@ -1,28 +1,21 @@
 """Units of a real systemd that keep GPUs open: stopped for a reset, and started after it, whatever happens between."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from cmgr.drivers.nvml.library import abi
 from cmgr.runtimes.systemd.unit import key
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.standin import FakeReset
+from tests.runtimes.systemd.conftest import world
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.daemons.systemd import Systemd
 from tests.support.waiting import eventually
 from tests.system.nvml.conftest import Appliance, Furnish
+
+__all__ = ["world"]
 
 DCGM, OTHER = "dcgm.service", "other.service"
 
 RESET_THE_GPU = 1
-
-
-@pytest.fixture
-def world(systemd: Systemd) -> Iterator[SystemdWorld]:
-    world = SystemdWorld(systemd)
-    yield world
-    world.close()
 
 
 @pytest.fixture

@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 
 from cmgr.runtimes.systemd.unit import key
+from tests.runtimes.systemd.conftest import world
 from tests.runtimes.systemd.world import SystemdWorld
 from tests.support.daemons.containerd import IMAGE as CONTAINERDS
 from tests.support.daemons.containerd import Containerd
 from tests.support.daemons.dockerd import IMAGE, OBEYS
 from tests.support.daemons.podman import Podman
-from tests.support.daemons.systemd import Systemd
 from tests.support.programs import program
 from tests.support.service import LATER, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
 from tests.system.containers import Containers, has_begun
+
+__all__ = ["world"]
 
 pytestmark = pytest.mark.docker
 
@@ -27,13 +29,6 @@ LLM = "llm@0.service"
 WAITS = {"levels.RestartRequest.reset_after": "1h"}
 
 Serve = Callable[..., Service]
-
-
-@pytest.fixture
-def world(systemd: Systemd) -> Iterator[SystemdWorld]:
-    world = SystemdWorld(systemd)
-    yield world
-    world.close()
 
 
 @pytest.fixture

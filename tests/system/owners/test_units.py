@@ -1,27 +1,22 @@
 """Whole episodes of units: the real service, a real systemd, simulated chips."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from cmgr.runtimes.systemd.unit import key
+from tests.runtimes.systemd.conftest import world
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.daemons.systemd import Systemd
 from tests.support.service import LATER, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
 
+__all__ = ["world"]
+
 LLM, MATE, OTHER = "llm.service", "mate@1.service", "other.service"
 
 OnSystemd = Callable[..., Service]
-
-
-@pytest.fixture
-def world(systemd: Systemd) -> Iterator[SystemdWorld]:
-    world = SystemdWorld(systemd)
-    yield world
-    world.close()
 
 
 @pytest.fixture

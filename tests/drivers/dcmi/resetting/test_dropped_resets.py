@@ -39,16 +39,22 @@ def faults(driver: DcmiDriver) -> list[str]:
     return [fault.code for fault in driver.read([SICK])[0].faults]
 
 
-@pytest.mark.parametrize("product", HOSTS)
-def test_a_chip_whose_bus_is_dead_is_reset_and_comes_back(ascend: Make, opened: Open, product: str) -> None:
-    host, family = HOSTS[product]
-    machine = ascend(host(), family)
-    driver, told = opened(machine), Told()
+def dropped(machine: Standin, driver: DcmiDriver) -> DcmiDriver:
+    """Let the sick chip, which is up, drop off its bus, and return the driver that was told of it."""
+    told = Told()
     driver.watch(told)
     assert driver.read([SICK])[0].is_up
     machine.drop(SICK)
     machine.fault(SICK, CARD_DROPPED, severity=3)
     told.has(SICK, Assertion.OCCURRED, CARD_DROPPED)
+    return driver
+
+
+@pytest.mark.parametrize("product", HOSTS)
+def test_a_chip_whose_bus_is_dead_is_reset_and_comes_back(ascend: Make, opened: Open, product: str) -> None:
+    host, family = HOSTS[product]
+    machine = ascend(host(), family)
+    driver = dropped(machine, opened(machine))
     assert faults(driver) == [CARD_DROPPED]
     driver.reset(mates(driver), [SICK], DROPPED)
     assert [reset.answer for reset in machine.resets] == [0]
@@ -80,12 +86,7 @@ def test_a_lost_heartbeat_that_counts_as_a_fault_is_one_for_the_reset_too(
 @pytest.mark.parametrize("by", ["a process", "the driver"])
 def test_a_refusal_makes_no_chip_that_dropped_one_that_boots(ascend: Make, opened: Open, by: str) -> None:
     machine = ascend(hosts.host_910b_infer(2))
-    driver, told = opened(machine), Told()
-    driver.watch(told)
-    assert driver.read([SICK])[0].is_up
-    machine.drop(SICK)
-    machine.fault(SICK, CARD_DROPPED, severity=3)
-    told.has(SICK, Assertion.OCCURRED, CARD_DROPPED)
+    driver = dropped(machine, opened(machine))
     if by == "a process":
         machine.process(SICK, os.getpid())
     else:
