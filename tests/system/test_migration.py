@@ -61,7 +61,7 @@ class Appliance:
         return ended.stdout
 
     def _systemctl(self, words: list[str]) -> None:
-        match words:
+        match [word for word in words if word != "--no-reload"]:
             case ["disable", "--now", "cmgr"]:
                 self.service.terminate()
             case ["enable", "--now", "cmgr"]:
