@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from cmgr.model.bars import Bar, Users, bar_of
 from cmgr.model.homes import replaced
 from cmgr.model.index import held_on, running_in, users_on
+from cmgr.model.sparing import Bar, Users, bar_of
 from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.bars import Bar
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.holds.making import hold_in_scope
 from cmgr.model.holds.obstacles import is_starting, start_blocker
@@ -38,6 +37,7 @@ from cmgr.model.scope import (
     shut,
     used_chips,
 )
+from cmgr.model.sparing import Bar
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import listed
