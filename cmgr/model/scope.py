@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cmgr.model.homes import replaced
 from cmgr.model.index import held_on, running_in, users_on
-from cmgr.model.sparing import Bar, Users, bar_of
+from cmgr.model.sparing import Obstacle, Users, wait_of
 from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
@@ -214,16 +214,16 @@ def _stays(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
     return container.unclear or not in_scope(node, ring, container, scope._replace(mates=True))
 
 
-def shut(node: Node, ring: Ring, faults: Sequence[Fault], at: datetime) -> Bar | None:
+def shut(node: Node, ring: Ring, faults: Sequence[Fault], at: datetime) -> Obstacle | None:
     """Return what spares those who run on the ring: a window that is closed, or that they use it; None for nothing.
 
     It spares none once a container of the ring is down for its faults, be it that it died of them, or that it was
     stopped when a window was open. Of several faults the first to be free counts.
     """
-    bars = [bar for fault in faults if (bar := bar_of(node, ring, fault, at, _in_use)) is not None]
-    if not bars or len(bars) < len(faults) or _has_down(node, ring, faults):
+    waits = [wait for fault in faults if (wait := wait_of(node, ring, fault, at, _in_use)) is not None]
+    if not waits or len(waits) < len(faults) or _has_down(node, ring, faults):
         return None
-    return min(bars, key=lambda bar: (bar.until is None, bar.until))
+    return min(waits, key=lambda wait: (wait.until is None, wait.until))
 
 
 def _in_use(node: Node, ring: Ring) -> Users:

@@ -18,8 +18,8 @@ class Users(NamedTuple):
     processes: Sequence[str]
 
 
-class Bar(NamedTuple):
-    """Why nothing is stopped and reset for a fault now, and when time alone ends that, if it does.
+class Obstacle(NamedTuple):
+    """Why a ring cannot be reset now; `until` is set where time alone ends it.
 
     `since`: set where only a read-out tells of its end: it has lasted so long.
     """
@@ -29,7 +29,7 @@ class Bar(NamedTuple):
     since: datetime | None = None
 
 
-def bar_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[Node, Ring], Users]) -> Bar | None:
+def wait_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[Node, Ring], Users]) -> Obstacle | None:
     """Return what this fault waits for before anything is stopped and reset for it; None for nothing."""
     policy, name = node.policy.levels[fault.level], node.policy.window_of(fault.level)
     opening = node.calendar.get(name) or Opening(name, open=False) if name else None
@@ -45,8 +45,8 @@ def bar_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[No
             return None
         until = min((time for time in (latest, opens) if time is not None), default=None)
         why = f"{waits} until nobody uses {listed(ring.chips)}: {users[0]} runs on"
-        return Bar(why, until, None if containers else fault.risen)
+        return Obstacle(why, until, None if containers else fault.risen)
     if opening is None:
         return None
     when = f"which opens {opening.words}" if opening.wall is not None else "which never opens"
-    return Bar(f"{waits} for its window ({opening.name}), {when}", opens)
+    return Obstacle(f"{waits} for its window ({opening.name}), {when}", opens)

@@ -70,9 +70,9 @@ def waiting_for_a_window() -> Node:
     policy = Policy(Strategy.RING, levels={**DEFAULT_LEVELS, Level.RestartNPU: windowed})
     node = replace(faulty(machine(), 0), policy=policy, calendar={opening.name: opening for opening in openings})
     ring = node.rings[RingId(0)]
-    bar = shut(node, ring, handled_faults(node, ring), NOW)
-    assert bar is not None
-    ring = replace(ring, reason=bar.why, deadline=bar.until)
+    obstacle = shut(node, ring, handled_faults(node, ring), NOW)
+    assert obstacle is not None
+    ring = replace(ring, reason=obstacle.why, deadline=obstacle.until)
     return replace(node, rings={**node.rings, ring.id: ring})
 
 

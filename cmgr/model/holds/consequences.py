@@ -90,7 +90,10 @@ def _taken_by(node: Node, unit: Container) -> frozenset[str]:
 
 
 def _is_ours(node: Node, container: Container) -> bool:
-    """Return whether cmgr may stop the container, and start it again."""
+    """Return whether cmgr may stop the container, and start it again.
+
+    One with `--rm` never: its label cmgr.strategy agrees to its loss for its own chips, not for another container.
+    """
     left = not container.enabled or container.owner or strategy_of(node, container) is Strategy.NEVER
     managed = container.key.runtime in node.runtimes and not observing(node)
     return managed and not left and not container.auto_remove and not is_covered(node, container)

@@ -37,7 +37,7 @@ from cmgr.model.scope import (
     shut,
     used_chips,
 )
-from cmgr.model.sparing import Bar
+from cmgr.model.sparing import Obstacle
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import listed
@@ -99,12 +99,12 @@ def _is_of_programs(node: Node, ring: Ring) -> bool:
 
 def _healthy(turn: Turn, ring: Ring) -> None:
     faults = handled_faults(turn.node, ring)
-    bar = shut(turn.node, ring, faults, turn.at)
-    handled = faults and bar is None
+    obstacle = shut(turn.node, ring, faults, turn.at)
+    handled = faults and obstacle is None
     cause = cause_of(faults) if handled else ordered_cause(turn, ring) or _isolated_cause(turn, ring)
     kept_since = turn.node.restraint.kept.get(ring.id)
     if not cause and kept_since is None:
-        _spare(turn, ring, bar)
+        _spare(turn, ring, obstacle)
         bring_back(turn, turn.ring(ring.id))
     if not cause or (ring.id not in turn.node.reset_orders and keep_back_or_count(turn, ring)):
         return
@@ -131,9 +131,9 @@ def _healthy(turn: Turn, ring: Ring) -> None:
         hold_in_scope(turn, ring, since=since)
 
 
-def _spare(turn: Turn, ring: Ring, bar: Bar | None) -> None:
+def _spare(turn: Turn, ring: Ring, obstacle: Obstacle | None) -> None:
     """Leave on a ring that begins nothing what it waits for and until when, or nothing."""
-    reason, until, since = bar or Bar("")
+    reason, until, since = obstacle or Obstacle("")
     if ring.reason != reason or ring.deadline != until:
         if reason and not ring.reason:
             turn.note(NoteKind.RESULT, reason, ring)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from cmgr.frozen import replace
 from cmgr.model.faults.isolation import booting_apart
@@ -28,6 +27,7 @@ from cmgr.model.scope import (
     why_idle,
     widest_scope,
 )
+from cmgr.model.sparing import Obstacle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, tells_of_users, unit_of
 from cmgr.model.values.chips import ChipReport, listed
@@ -40,13 +40,6 @@ from cmgr.model.values.services.containers import Container
 from cmgr.words import span
 
 LOOK_AGAIN = timedelta(milliseconds=50)
-
-
-class Obstacle(NamedTuple):
-    """Why a ring cannot be reset now; `until` is set where time alone ends it."""
-
-    why: str
-    until: datetime | None = None
 
 
 Check = Callable[[Turn, Ring, Sequence[Fault]], Obstacle | None]
@@ -138,8 +131,7 @@ def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | No
 
 
 def _spares(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
-    bar = shut(turn.node, ring, faults, turn.at)
-    return None if bar is None else Obstacle(bar.why, bar.until)
+    return shut(turn.node, ring, faults, turn.at)
 
 
 def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
