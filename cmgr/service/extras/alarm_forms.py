@@ -21,6 +21,10 @@ _NAMES: Mapping[str, str] = {"detected": "CmgrEpisode", "deaf": "CmgrDeaf"}
 """By event; all others are called as the alert rule in etc/ that tells of the same."""
 
 
+_RUNBOOKS = "/usr/share/doc/cmgr/runbooks.md.gz"
+"""The page that says for each alert what to do about it; the alert rules in etc/ name it, too."""
+
+
 def event(alarm: Alarm, host: str) -> Json:
     """Return the alarm as the object that format json sends."""
     return {
@@ -74,6 +78,7 @@ def _alert(alarm: Alarm, host: str, now: datetime) -> Json:
         "containers": " ".join(alarm.containers),
         "outcome": alarm.outcome,
         "hint": "cmgr status",
+        "runbook_url": f"{_RUNBOOKS}#{labels['alertname'].lower()}",
     }
     return {
         "labels": labels,

@@ -1,9 +1,14 @@
 """The page about metrics says what the code has."""
 
 import re
+from datetime import UTC, datetime
 
 from cmgr.config.settings import Config
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.door.scrapes import PATH, RETRY_SECONDS
+from cmgr.service.extras import alarm_forms
+from cmgr.service.extras.alarms import Alarm
 from cmgr.service.metrics.chips import FRESH_SECONDS
 from cmgr.service.metrics.table import METRICS
 from tests.docs.made import metrics
@@ -23,3 +28,23 @@ def test_the_numbers_and_names_of_the_page_are_those_of_the_code() -> None:
     assert f"at most {FRESH_SECONDS:g} s old" in text
     known = {m.name for m in METRICS}
     assert set(re.findall(r"`(cmgr_\w+)`", text)) == known
+
+
+def test_every_alert_and_alarm_has_its_runbook() -> None:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    told = [Alarm(k.event, k, "id", at, at, "it is so", ring=0, chips=(ChipId(0),)) for k in TroubleKind if k.event]
+    alarms = alarm_forms.alerts(told, "appliance-7", at)
+    notes = [alert["annotations"] for alert in alarms]
+    urls = {str(each["runbook_url"]) for each in notes if isinstance(each, dict)} | {r.runbook for r in metrics.rules()}
+    page = metrics.ROOT / "docs/runbooks.md"
+    headings = re.findall(r"^### (.+)$", page.read_text(), re.MULTILINE)
+    assert urls == {f"/usr/share/doc/cmgr/runbooks.md.gz#{heading.lower()}" for heading in headings}
+    assert all(rule.runbook.endswith(f"#{rule.alert.lower()}") for rule in metrics.rules())
+
+
+def test_the_runbook_of_troubles_has_a_row_for_each_kind() -> None:
+    (rule,) = (rule for rule in metrics.rules() if rule.alert == "CmgrTrouble")
+    kinds = re.search(r'kind=~"([^"]+)"', rule.expr)
+    assert kinds
+    rows = re.findall(r"^\| `([\w-]+)` \|", (metrics.ROOT / "docs/runbooks.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(kinds[1].split("|"))

@@ -24,6 +24,7 @@ class Rule:
     severity: str
     summary: str
     description: str
+    runbook: str
 
 
 def rules() -> list[Rule]:
@@ -37,7 +38,9 @@ def _rule(text: str) -> Rule:
 
     description = text.partition("description: >-\n")[2].partition("\n\n")[0]
     name = text.partition("\n")[0]
-    return Rule(name, of("expr"), of("for"), of("severity"), of("summary"), " ".join(description.split()))
+    return Rule(
+        name, of("expr"), of("for"), of("severity"), of("summary"), " ".join(description.split()), of("runbook_url")
+    )
 
 
 def metrics_table() -> str:
