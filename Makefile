@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
 CODE := cmgr tests bench
 # Images often have this set: each worker, service and command of a test would compile all anew, a minute of a whole run.
@@ -49,10 +50,10 @@ help:
 	@echo "make test-machine  the packaged units on an emulated machine with a kernel of its own (x86_64), in minutes"
 	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
 
-demo: $(STAMP)
+demo: $(RUNS)
 	@$(BIN)/cmgr demo
 
-demo-web: $(STAMP)
+demo-web: $(RUNS)
 	@$(BIN)/cmgr demo --web
 
 check: $(STAMP)
@@ -70,6 +71,7 @@ test: $(STAMP)
 	@sh tests/support/install.sh
 	@$(COMPILED)
 	@sh tests/support/again.sh $(BIN)/pytest $(SIDE_BY_SIDE)
+	@sh tests/support/rooted.sh $(BIN)/pytest $(NOT_HERE)
 	@sh tests/support/again.sh $(BIN)/pytest $(WAITING)
 	@sh tests/support/again.sh
 
@@ -179,8 +181,11 @@ golden: $(STAMP)
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-# Debian's python3 may come without ensurepip; pip can fill an environment that has no pip of its own.
-$(STAMP): pyproject.toml packaging/constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
-	@$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check -c packaging/constraints.txt -e '.[dev]'
+# What runs cmgr, and what works on it: a demo waits for no tool of a developer.
+$(RUNS): pyproject.toml packaging/constraints.txt
+	@sh tests/support/venv.sh $(PYTHON) $(VENV) .
 	@touch $@
+
+$(STAMP): pyproject.toml packaging/constraints.txt
+	@sh tests/support/venv.sh $(PYTHON) $(VENV) '.[dev]'
+	@touch $(RUNS) $@
