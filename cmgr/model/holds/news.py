@@ -7,10 +7,10 @@ word in each state of a hold. All of that stands on one page, `tests/golden/mode
 from datetime import datetime
 from enum import StrEnum
 
-from cmgr.model.holds.restarters import keeps_starting
+from cmgr.model.holds.restarters import keeps_starting, restarted
 from cmgr.model.scope import ended_with_daemon
 from cmgr.model.values.holds import Hold, HoldState
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, rings_with
 from cmgr.model.values.services.containers import NO_RESTART, Container, Exit, is_same_life
 from cmgr.model.wanted import was_meant
 
@@ -77,21 +77,28 @@ def _started(node: Node, hold: Hold, seen: Container, how: How, at: datetime) ->
         return News.OTHER_LIFE_UNSURE
     if starting or (hold.attempt.tries and hold.state is not HoldState.FAILED):
         return News.OURS
-    if how is How.LISTED and is_by_policy(node, hold, seen.run, at):
+    if how is How.LISTED and is_by_policy(node, hold, seen, at):
         return News.BY_POLICY  # It is none that has started it in our stop: that ends a restart policy.
     if hold.inherited:
         return News.BY_COMPOSE
     return News.BY_RESTARTER if keeps_starting(node, hold, seen, at) else News.BY_PERSON
 
 
-def is_by_policy(node: Node, hold: Hold, run: str, at: datetime) -> bool:
+def is_by_policy(node: Node, hold: Hold, seen: Container, at: datetime) -> bool:
     """Return whether rather its restart policy than a person has begun this life of the stopped container."""
+    if (hold.revived and hold.revived == seen.run) or has_come_up(node, hold, at):
+        return True
+    # Docker restarts one that died by itself, containerd any, unless that was switched off before. That takes a moment
+    # in which it is down, and a client in a loop can be quicker each time: so the second start is none of the policy.
+    on = hold.restart_policy != NO_RESTART and not hold.disarmed and not hold.attempt.error
+    return on and not any(ring.in_episode and restarted(ring, seen) for ring in rings_with(node, hold.chips))
+
+
+def has_come_up(node: Node, hold: Hold, at: datetime) -> bool:
+    """Return whether the runtime has just come up, which starts what has a restart policy."""
     runtime = node.runtimes.get(hold.key.runtime)
     came_up = runtime.restarted if runtime is not None else None
-    if (hold.revived and hold.revived == run) or (came_up is not None and at - came_up < node.policy.daemon_grace):
-        return True
-    # Docker restarts one that died by itself, containerd any, unless that was switched off before.
-    return hold.restart_policy != NO_RESTART and not hold.disarmed and not hold.attempt.error
+    return came_up is not None and at - came_up < node.policy.daemon_grace
 
 
 def _ended(node: Node, hold: Hold, seen: Container, how: How) -> News:

@@ -2,7 +2,7 @@
 
 from cmgr.frozen import replace
 from cmgr.model.holds.endings import hand_back
-from cmgr.model.holds.news import How, News, classify, is_by_policy
+from cmgr.model.holds.news import How, News, classify, has_come_up, is_by_policy
 from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.holds.policies import died_without_policy, policy_seen
 from cmgr.model.holds.restarters import count_start, is_fought_for, times_started_again, wait_before_stop
@@ -56,7 +56,7 @@ def _goes_on(turn: Turn, hold: Hold, container: Container) -> None:
 
 def _hears_of_another_life(turn: Turn, hold: Hold, container: Container) -> None:
     """Look before the next step, which cannot be taken back: lives have no order, and this may be late news."""
-    if container.running and is_by_policy(turn.node, hold, container.run, turn.at):
+    if container.running and is_by_policy(turn.node, hold, container, turn.at):
         hold = replace(hold, revived=container.run)
     turn.put_hold(replace(hold, heard=turn.at))
     turn.ask_list(hold.key.runtime, f"does {hold.name} run again?", not_older=turn.at)
@@ -82,7 +82,8 @@ def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
 def _started_by_others(turn: Turn, hold: Hold, container: Container, news: News) -> None:
     """Stop it again if that was too early: its chips are not well, or its group is not down. Else it is theirs."""
     early = halting(turn.node, hold.key) is not None or start_blocker(turn.node, hold).kind is Block.CHIP
-    if early and news in (News.BY_RESTARTER, News.BY_PERSON):
+    by_daemon = news is News.BY_POLICY and has_come_up(turn.node, hold, turn.at)
+    if early and news is not News.BY_COMPOSE and not by_daemon:
         count_start(turn, hold, container, theirs=news is News.BY_PERSON)
     if early and news is not News.BY_PERSON:
         _stop_again(turn, hold, container, news)

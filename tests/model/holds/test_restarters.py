@@ -7,7 +7,13 @@ import pytest
 
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import ResetRing, StartContainer, StopContainer
+from cmgr.model.values.messages.commands import (
+    ListContainers,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.view import status as view
@@ -77,6 +83,21 @@ def test_one_that_is_up_again_before_its_stop_is_answered_is_counted_like_the_ot
     cmgr.run()
     cmgr.wait(600)
     assert (cmgr.ring().reason, cmgr.sent(ResetRing), len(cmgr.sent(StopContainer))) == (FOUGHT, [], 4)
+
+
+def test_one_that_is_quicker_than_its_policy_is_switched_off_is_counted_like_the_others() -> None:
+    kept = container("a", 0, restart_policy="always")
+    cmgr = Cmgr(kept)
+    cmgr.fault(0, REQUEST)
+    for life in range(4):
+        cmgr.run(StopContainer, ListContainers)
+        cmgr.truth[key("a")] = replace(kept, run=f"by its client {life}")
+        cmgr.sees(cmgr.truth[key("a")])
+        cmgr.run(ListContainers)
+        cmgr.answer(SetRestartPolicy, error="it runs")
+        cmgr.wait(10, run=False)
+    assert len(cmgr.sent(StopContainer)) == 4
+    assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.OWNER] == ["owner-docker-a"]
 
 
 def test_the_ring_goes_on_when_the_owner_was_stopped() -> None:
