@@ -24,7 +24,9 @@ class Certificates:
         self.ca = folder / "ca.pem"
         self._ca_key = folder / "ca.key"
         subject = ["-subj", "/CN=the tests' authority"]
-        self._run("req", "-x509", *_new_key(self._ca_key), "-days", "30", *subject, "-out", str(self.ca))
+        # Python 3.13 refuses one that does not say what its key is for, and what is signed without its name.
+        use = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
+        self._run("req", "-x509", *_new_key(self._ca_key), "-days", "30", *subject, *use, "-out", str(self.ca))
         self.server = self.signed("server")
         self.client = self.signed("client")
 
@@ -32,7 +34,9 @@ class Certificates:
         """Return a certificate of this name; one that was signed so many days ago ended the day after."""
         pair = Pair(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         request, extra = self._folder / f"{name}.csr", self._folder / f"{name}.ext"
-        extra.write_text(f"subjectAltName={host}\nextendedKeyUsage=serverAuth,clientAuth\n")
+        extra.write_text(
+            f"subjectAltName={host}\nextendedKeyUsage=serverAuth,clientAuth\nauthorityKeyIdentifier=keyid\n"
+        )
         self._run("req", "-new", *_new_key(pair.key), "-subj", f"/CN={name}", "-out", str(request))
         words = ["x509", "-req", "-in", str(request), "-CA", str(self.ca), "-CAkey", str(self._ca_key)]
         words += ["-CAcreateserial", "-extfile", str(extra), "-days", "1", "-out", str(pair.cert)]

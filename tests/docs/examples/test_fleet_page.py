@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,3 +112,12 @@ def test_the_page_brings_a_full_etcd_back(machines: Path) -> None:
         lambda: subprocess.run(["sh", "-c", f"{connect}\netcdctl get x"], env=plain(), check=False).returncode == 0
     )
     shell(f"{connect}\n{mend}")
+
+
+def test_its_certificates_are_good_to_the_newest_python_too(tmp_path: Path) -> None:
+    """As Python 3.13 looks at them: the authority says what its key is for, and what it signed names it."""
+    shell(block("sh", 0, tmp_path))
+    folder = next(tmp_path.glob("**/ca.pem")).parent
+    for name in NAMES.values():
+        strict = ["-x509_strict", "-purpose", "sslserver", "-CAfile", str(folder / "ca.pem")]
+        shell(shlex.join([program("openssl"), "verify", *strict, str(folder / f"{name}.pem")]))

@@ -17,6 +17,7 @@ from tests.fakes.nvml import hosts
 from tests.fakes.nvml.build import RELEASES
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import Purpose, Standin
+from tests.support.programs import program
 
 Begun = tuple[Library, Standin]
 
@@ -47,7 +48,7 @@ def test_a_file_that_is_no_library_is_told(tmp_path: Path) -> None:
 def test_a_library_of_an_old_driver_is_told_with_what_it_lacks(tmp_path: Path) -> None:
     path = tmp_path / abi.LIBRARY
     source = "int nvmlInit_v2(void) { return 0; }"
-    subprocess.run(["gcc", "-shared", "-xc", "-o", str(path), "-"], input=source, text=True, check=True)
+    subprocess.run([program("gcc"), "-shared", "-xc", "-o", str(path), "-"], input=source, text=True, check=True)
     with pytest.raises(DriverMissing, match=r"it has no nvmlShutdown, .*nvmlEventSetWait_v2$") as caught:
         Library(str(path))
     assert "release 535" in caught.value.hint
