@@ -74,6 +74,8 @@ def _make_anew(connection: Connection, name: str, taken: Mapping[str, str]) -> N
     SQLite drops columns since 3.35, and a machine's own may be older.
     """
     table = _metadata.tables[name]
+    for index in table.indexes:
+        connection.exec_driver_sql(f"DROP INDEX {index.name}")
     connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO older")
     table.create(connection)
     cells = ", ".join(taken.get(column.name, f'"{column.name}"') for column in table.columns)
@@ -81,7 +83,13 @@ def _make_anew(connection: Connection, name: str, taken: Mapping[str, str]) -> N
     connection.exec_driver_sql("DROP TABLE older")
 
 
-UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3, 4: _to_level_4, 5: _bring_up_to_date}
+def _to_level_5(connection: Connection) -> None:
+    _bring_up_to_date(connection)
+    for name in _BY_KEY:
+        _make_anew(connection, name, {})
+
+
+UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3, 4: _to_level_4, 5: _to_level_5}
 """How a file gets to each level from the one below it."""
 
 
@@ -113,9 +121,17 @@ Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int
 
 _INDEXES = {rows.FAULTS.name: (Index("faults_by_cleared", "cleared"),)}
 
+_BY_KEY = ("commands", "faults", "holds")
+"""Tables in the order of their keys, without an index beside them for these (https://sqlite.org/withoutrowid.html).
+
+Each has a row in the transaction that a first stop waits for: a tree less is a page less in that. Rows of others
+are longer than a quarter of a page, or have a number as their key.
+"""
+
 for _stored in history.WHOLE:
     _columns = [_column(_stored, each) for each in _stored.columns]
-    Table(_stored.name, _metadata, *_columns, *_INDEXES.get(_stored.name, ()))
+    _indexes, _rowid = _INDEXES.get(_stored.name, ()), _stored.name not in _BY_KEY
+    Table(_stored.name, _metadata, *_columns, *_indexes, sqlite_with_rowid=_rowid)
 
 Table(
     "notes",

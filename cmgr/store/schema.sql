@@ -21,7 +21,10 @@ CREATE TABLE commands (
     reason TEXT NOT NULL,
     at TEXT NOT NULL,
     PRIMARY KEY (id)
-);
+)
+ WITHOUT ROWID
+
+;
 CREATE TABLE containers (
     runtime TEXT NOT NULL,
     namespace TEXT NOT NULL,
@@ -97,7 +100,10 @@ CREATE TABLE faults (
     highest TEXT,
     whose TEXT,
     PRIMARY KEY (chip, code, module, since)
-);
+)
+ WITHOUT ROWID
+
+;
 CREATE INDEX faults_by_cleared ON faults (cleared);
 CREATE TABLE fleet_groups (
     name TEXT NOT NULL,
@@ -176,7 +182,10 @@ CREATE TABLE holds (
     follows TEXT DEFAULT '[]' NOT NULL,
     anew TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
-);
+)
+ WITHOUT ROWID
+
+;
 CREATE TABLE isolations (
     chip INTEGER NOT NULL,
     since TEXT NOT NULL,
