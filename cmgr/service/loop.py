@@ -1,7 +1,7 @@
 """The deciding thread: take events, reduce, save, send. It alone owns the node and the database."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import HANGS_HINT, CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.model.invariants import unsafe
@@ -30,6 +30,11 @@ from cmgr.service.work.workers import failed
 
 PRUNE_EVERY = timedelta(hours=1)
 
+_OUT = timedelta(milliseconds=10)
+"""So long the threads that send stops have the interpreter for themselves: its log takes longer than they do."""
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
 HANGS = timedelta(seconds=10)
 """A thread that does not come back for so long hangs: it comes back every 5 s at the least."""
 
@@ -47,6 +52,8 @@ class Loop:
         self.observers: list[Callable[[Step], None]] = []
         self._at: datetime | None = None
         self._back: datetime | None = None
+        self._quiet: tuple[Node, datetime] | None = None
+        self._untold: list[Step] = []
         self._inbox = inbox
         self._store = store
         self._send = send
@@ -60,7 +67,12 @@ class Loop:
         while not self._inbox.is_stopped():
             self._back = now = clock.now()
             due = next_deadline(self.node, self._at or now)
-            events = self._inbox.take(min(due or now + tick, now + tick))
+            self._quiet = self.node, due or _NEVER
+            # All that is to be told yet waits until the stops of its step are out, or something else has come.
+            events = self._inbox.take(min(due or now + tick, now + (_OUT if self._untold else tick)))
+            if self._untold:
+                self._tell()
+                after_each()
             if self._inbox.is_stopped():
                 self._back = None
                 self.step(events, send=False)
@@ -68,9 +80,9 @@ class Loop:
             # A save that failed is tried again.
             if not events and (self.trouble or (due is not None and due <= clock.now())):
                 events = [Event(clock.now(), Tick())]
-            if events:
-                self.step(events)
-            after_each()
+            if not (events and self._step(events)):
+                self._tell()
+                after_each()
             idle = not len(self._inbox) and any(isinstance(e.fact, Resync) for e in events)
             if idle and clock.now() - pruned > PRUNE_EVERY:
                 pruned = clock.now()
@@ -88,7 +100,12 @@ class Loop:
         self.step(self._inbox.take(None), send=False)
 
     def step(self, events: Sequence[Event], *, send: bool = True) -> None:
-        """Decide on these events, write that down, then act on it."""
+        """Decide on these events, write that down, act on it, and then tell of it."""
+        self._step(events, send=send)
+        self._tell()
+
+    def _step(self, events: Sequence[Event], *, send: bool = True) -> bool:
+        """Do all but tell of it. Return whether stops go out."""
         if not send:
             # The next life has that reset prepared anew. A reset that counts, and never goes out, would be lost.
             events = [event for event in events if not isinstance(event.fact, ResetPrepared)]
@@ -104,12 +121,20 @@ class Loop:
             # Nothing that goes out with stops is in such a hurry, and each makes the next one later.
             for action in sorted(actions, key=lambda a: not isinstance(a, StopContainer)):
                 self._send_one(action, written)
-        self._log.tell(notes)
-        self._observe(Step(events, before, node, actions, notes))
+        self._untold.append(Step(events, before, node, actions, notes))
+        return send and any(isinstance(action, StopContainer) for action in actions)
+
+    def _tell(self) -> None:
+        """Tell the log and the observers of what was done."""
+        for step in self._untold:
+            self._log.tell(step.notes)
+            self._observe(step)
+        self._untold.clear()
 
     def _decide(self, node: Node, events: Sequence[Event]) -> tuple[Node, Sequence[Command]]:
         try:
-            return reduce(node, *events)
+            until = self._quiet[1] if self._quiet is not None and self._quiet[0] is node else None
+            return reduce(node, *events, until=until)
         except Exception as error:
             if len(events) == 1:
                 # A bug in a decision: that event is lost, the resync will find what it meant.

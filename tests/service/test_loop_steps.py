@@ -185,7 +185,8 @@ def test_everything_is_written_before_anything_is_sent(tmp_path: Path) -> None:
     desk.store.close()
 
 
-def test_stops_go_out_before_what_is_decided_with_them(desk: Desk) -> None:
+def knowing_two(desk: Desk) -> None:
+    """Let two containers run on chip 0, and be known."""
     desk.step(Restarted(desk.chips, ("sim",)))
     (asked,) = (action for action in desk.sent if isinstance(action, ListContainers))
     keys = [ContainerKey("sim", "", name) for name in "ab"]
@@ -195,6 +196,47 @@ def test_stops_go_out_before_what_is_decided_with_them(desk: Desk) -> None:
     desk.step(ContainersListed(asked.id, "sim", running))
     desk.sent.clear()
     desk.clock.at += timedelta(seconds=1)
+
+
+class Passing(Clock):
+    """Time passes with each look at it."""
+
+    def now(self) -> datetime:
+        self.at += timedelta(milliseconds=1)
+        return self.at
+
+
+class Waiting(Inbox):
+    """A queue that notes when somebody waits for what comes."""
+
+    def __init__(self, clock: Clock, seen: list[str]) -> None:
+        super().__init__(clock)
+        self._seen = seen
+
+    def take(self, until: datetime | None) -> list[Event]:
+        self._seen.append("waits")
+        return super().take(until)
+
+
+def test_nothing_is_told_of_stops_before_the_interpreter_was_free_for_them(desk: Desk) -> None:
+    knowing_two(desk)
+    seen, clock = list[str](), Passing()
+    clock.at = desk.clock.at
+    inbox = Waiting(clock, seen)
+    loop = Loop(desk.loop.node, inbox, desk.store, lambda action: seen.append(type(action).__name__), desk.log)
+    loop.observers.append(lambda _: seen.append("is told"))
+
+    def after_each() -> None:
+        raise Done
+
+    inbox.put(FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
+    with suppress(Done):
+        loop.run(clock, HOUR, after_each, lambda: None)
+    assert seen == ["waits", "StopContainer", "StopContainer", "ListContainers", "waits", "is told"]
+
+
+def test_stops_go_out_before_what_is_decided_with_them(desk: Desk) -> None:
+    knowing_two(desk)
     desk.step(FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
     assert [type(action) for action in desk.sent] == [StopContainer, StopContainer, ListContainers]
 
