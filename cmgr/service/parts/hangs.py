@@ -52,7 +52,7 @@ def same_since(samples: Sequence[Sample]) -> float | None:
 
 
 class Hangs(Part):
-    """Looks at the containers that wish it, on a thread of its own, from `start` to `close`.
+    """Looks at the containers that wish it, on a thread of its own, from the first such wish to `close`.
 
     `tell` is called when other ones hang than before. Nothing is measured while nobody wishes it.
     """
@@ -70,10 +70,16 @@ class Hangs(Part):
         self._spent: dict[tuple[ContainerKey, str], tuple[float, float]] = {}
         self._told: tuple[Hang, ...] = ()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="hangs", daemon=True)
+        self._looked: Mapping[ContainerKey, Container] | None = None
+        self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        self._thread.start()
+    def look(self) -> None:
+        containers = self._node().containers
+        if self._thread is None and containers is not self._looked:
+            self._looked = containers
+            if any(container.hang is not None for container in containers.values()):
+                self._thread = threading.Thread(target=self._run, name="hangs", daemon=True)
+                self._thread.start()
 
     def close(self) -> None:
         """Look no more. Safe to repeat."""
