@@ -96,6 +96,6 @@ class Bundles:
     log_lines: Annotated[
         int, Meta("How many lines of each container's output are in it, the last ones.", within=(0, 100000))
     ] = 200
-    timeout: Annotated[timedelta, Meta("How long a reset waits for its bundle at most.", within=("100ms", "1m"))] = (
-        timedelta(seconds=5)
-    )
+    timeout: Annotated[
+        timedelta, Meta("How long the starts after a reset wait for its bundle at most.", within=("100ms", "1m"))
+    ] = timedelta(seconds=5)

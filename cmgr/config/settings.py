@@ -352,7 +352,7 @@ class Config:
     hooks: Annotated[Hooks, Meta("Hooks: commands of yours that run at steps of a recovery.")] = field(
         default_factory=Hooks
     )
-    bundles: Annotated[Bundles, Meta("Bundles: what is saved for a diagnosis before each reset.")] = field(
+    bundles: Annotated[Bundles, Meta("Bundles: what is saved for a diagnosis with each reset.")] = field(
         default_factory=Bundles
     )
     log: Annotated[Log, Meta("The log.")] = Log()

@@ -50,15 +50,28 @@ class Part:
     content: str | bytes
 
 
-def parts(sources: Sources, action: ResetRing, settings: Bundles) -> list[Part]:
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A reset that was ordered: the machine as it was then, the time, and until when its bundle is waited for.
+
+    `until`: in seconds of the monotonic clock.
+    """
+
+    order: ResetRing
+    node: Node
+    ring: Ring
+    at: datetime
+    until: float
+
+
+def parts(sources: Sources, made_for: Made, settings: Bundles) -> list[Part]:
     """Return the parts for this reset. A part that is late, with the time nearly up, is left out and named."""
-    until = time.monotonic() + settings.timeout.total_seconds() * 0.8
-    node = sources.node()
-    ring = node.rings[action.ring]
+    until = made_for.until - settings.timeout.total_seconds() * 0.2
+    node, ring, at = made_for.node, made_for.ring, made_for.at
     own = view.Own("ready", sources.driver.name, tuple(node.runtimes))
     made = [
-        json_part("about.json", _about(action, ring, sources.now())),
-        json_part("status.json", view.status(node, own, sources.now())),
+        json_part("about.json", _about(made_for.order, ring, at)),
+        json_part("status.json", view.status(node, own, at)),
         json_part("faults.json", view.faults(node)),
         json_part("driver.json", _driver(sources.driver, node, ring)),
     ]

@@ -1,6 +1,7 @@
-"""Bundles: what is saved for a diagnosis before each reset, for a reset wipes away what the chip knew.
+"""Bundles: what is saved for a diagnosis with each reset: how all was when it was ordered.
 
-A reset waits for its bundle for a bounded time. How many there are, and how much room they take, is bounded, too.
+A bundle is made while the chips are reset, which a reset does not touch any more; the starts after it wait for a
+bounded time. How many there are, and how much room they take, is bounded, too.
 """
 
 import grp
@@ -22,7 +23,7 @@ from cmgr.model.values.chips import RingId
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.rings import Ring
-from cmgr.service.extras.bundle_parts import Part, Sources, inspected_part, parts
+from cmgr.service.extras.bundle_parts import Made, Part, Sources, inspected_part, parts
 from cmgr.service.log.setup import Log
 
 DIRECTORY = "bundles"
@@ -33,8 +34,15 @@ _GROUP = "cmgr"
 _pruning = threading.Lock()
 
 
+class _Saving:
+    """A bundle under way, and until when it is waited for. `told`: it has been said that it is late."""
+
+    def __init__(self, thread: threading.Thread, ring: Ring, until: float) -> None:
+        self.thread, self.ring, self.until, self.told = thread, ring, until, False
+
+
 class Bundles:
-    """Saves bundles. `save` on any thread."""
+    """Saves bundles. `save` on one thread, `wait` on any."""
 
     def __init__(
         self, sources: Sources, settings: Callable[[], Settings], put: Callable[[Remarked], None], log: Log
@@ -44,37 +52,46 @@ class Bundles:
         self._put = put
         self._log = log
         self._lock = threading.Lock()
-        self._busy: dict[RingId, threading.Thread] = {}
+        self._busy: dict[RingId, _Saving] = {}
         self._directory = sources.database.with_name(DIRECTORY)
 
     def save(self, action: ResetRing) -> None:
-        """Save the bundle for this reset, and wait for it for a bounded time. Does not raise."""
-        settings = self._settings()
-        ring = self._sources.node().rings[action.ring]
+        """Begin to save the bundle for this reset, which has just been ordered. Does not block or raise."""
+        settings, node = self._settings(), self._sources.node()
+        ring = node.rings[action.ring]
         path = self._directory / name_of(ring)
         # A reset that was refused is tried again: one bundle for it is enough.
         if not settings.keep or path.exists():
             return
-        saving = threading.Thread(target=self._save, args=(action, path, settings), name="bundle", daemon=True)
+        until = time.monotonic() + settings.timeout.total_seconds()
+        made = Made(action, node, ring, self._sources.now(), until)
+        saving = threading.Thread(target=self._save, args=(made, path, settings), name="bundle", daemon=True)
         with self._lock:
             before = self._busy.get(action.ring)
-            if before is not None and before.is_alive():
+            if before is not None and before.thread.is_alive():
                 return  # It hangs: one of them does, not one more with each reset.
-            self._busy[action.ring] = saving
+            self._busy[action.ring] = _Saving(saving, ring, until)
             saving.start()
-        saving.join(settings.timeout.total_seconds())
-        if saving.is_alive():
-            seconds = settings.timeout.total_seconds()
-            text = f"the bundle is not ready after {seconds:g} s: the reset does not wait for it"
-            self._put(Remarked(text, ring.id, ring.episode, loud=True))
-        elif path.exists():
-            self._put(Remarked(f"saved for a diagnosis: {path}", ring.id, ring.episode))
 
-    def _save(self, action: ResetRing, path: Path, settings: Settings) -> None:
+    def wait(self, ring: RingId) -> None:
+        """Wait for a bounded time until the bundle for the ring's reset is there: a start changes what it tells of."""
+        saving = self._busy.get(ring)
+        if saving is None:
+            return
+        saving.thread.join(max(0.0, saving.until - time.monotonic()))
+        with self._lock:
+            late = saving.thread.is_alive() and not saving.told
+            saving.told = saving.told or late
+        if late:
+            text = "the bundle is not ready: what is to be started does not wait for it any longer"
+            self._put(Remarked(text, ring, saving.ring.episode, loud=True))
+
+    def _save(self, made: Made, path: Path, settings: Settings) -> None:
         try:
             make_directory(self._directory)
-            write(path, parts(self._sources, action, settings))
+            write(path, parts(self._sources, made, settings))
             prune(self._directory, settings)
+            self._put(Remarked(f"saved for a diagnosis: {path}", made.ring.id, made.ring.episode))
         except OSError as error:
             self._log.warn(f"cannot save the bundle {path}: {error.strerror or error}")
         except Exception as error:

@@ -11,8 +11,10 @@ from cmgr.config.settings import Config
 from cmgr.errors import RuntimeDown
 from cmgr.host.host import host_of
 from cmgr.model.invariants import unsafe
+from cmgr.model.values.chips import RingId
 from cmgr.model.values.messages.commands import ResetRing, StartContainer
 from cmgr.model.values.messages.facts import Remarked
+from cmgr.model.values.node import rings_with
 from cmgr.model.values.troubles import Trouble
 from cmgr.service.extras.after_episode import Afterwards
 from cmgr.service.extras.alarms import Alarm, Alarms
@@ -55,6 +57,9 @@ class Surroundings(Part):
     def observe(self, step: Step) -> None:
         """Hear of what was decided."""
         self._reports.observe(step)
+        for action in step.actions:
+            if isinstance(action, ResetRing):
+                self._bundles.save(action)
         for note in step.notes:
             if self._receivers and not self._bug:
                 self._alarms.note(note)
@@ -108,15 +113,21 @@ class Surroundings(Part):
 
     def _before_reset(self, action: ResetRing) -> None:
         self._hooks.before_reset(action)
-        self._bundles.save(action)
         self._reports.end(action)
 
     def _before_start(self, action: StartContainer) -> None:
+        for ring in self._rings_of(action):
+            self._bundles.wait(ring)
         self._hooks.before_start(action)
         # It takes its time, in which its chips may have become faulty.
         why = unsafe(self._node(), action)
         if why:
             raise RuntimeDown(f"cannot start container {action.name}: {why}")
+
+    def _rings_of(self, action: StartContainer) -> list[RingId]:
+        node = self._node()
+        hold = node.holds.get(action.key)
+        return [] if hold is None else [ring.id for ring in rings_with(node, hold.chips)]
 
     def _opened(self, alarms: settings.Alarms) -> tuple[Receiver, ...]:
         host = socket.gethostname()

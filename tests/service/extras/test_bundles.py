@@ -1,4 +1,4 @@
-"""Bundles: what is in them, what is not, how long a reset waits for one, and how many there are."""
+"""Bundles: what is in them, what is not, how long a start waits for one, and how many there are."""
 
 import grp
 import json
@@ -82,8 +82,12 @@ class Site:
 
     def save(self) -> dict[str, str]:
         """Save the bundle, and return the texts in it by name."""
-        self.bundles.save(self.action)
+        self.save_one()
         return inside(saved(self.folder / "bundles")[-1])
+
+    def save_one(self) -> None:
+        self.bundles.save(self.action)
+        self.bundles.wait(self.action.ring)
 
 
 def inside(path: Path) -> dict[str, str]:
@@ -142,7 +146,8 @@ class Asked(MeasuredSim):
 
 def test_no_chip_is_asked_for_anything_right_before_its_reset(site: Site) -> None:
     sources = Sources(Asked(Sim()), {"docker": site.runtime}, site.folder / NAME, site.node, lambda: site.cmgr.now)
-    Bundles(sources, lambda: SETTINGS, site.remarks.append, site.log).save(site.action)
+    site.bundles = Bundles(sources, lambda: SETTINGS, site.remarks.append, site.log)
+    site.save_one()
     texts = inside(saved(site.folder / "bundles")[-1])
     assert "missing.txt" not in texts
     assert "measured" not in json.loads(texts["driver.json"])
@@ -170,6 +175,32 @@ def test_what_a_runtime_cannot_tell_is_said_in_its_place(site: Site) -> None:
     assert texts["missing.txt"] == "a part met a bug: ZeroDivisionError a bug\n"
 
 
+class Hanging(SimDriver):
+    """A driver that says what it is called when the test ends."""
+
+    def __init__(self, go_on: threading.Event) -> None:
+        super().__init__(Sim())
+        self._go_on = go_on
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # Of others it is an attribute.
+        self._go_on.wait(PATIENCE)
+        return "sim"
+
+
+def test_neither_the_order_of_a_reset_waits_for_it_nor_a_start_for_long(site: Site) -> None:
+    site.settings = Settings(timeout=timedelta(milliseconds=100))
+    driver = Hanging(site.runtime.go_on)
+    sources = Sources(driver, {"docker": site.runtime}, site.folder / NAME, site.node, lambda: site.cmgr.now)
+    site.bundles = Bundles(sources, lambda: site.settings, site.remarks.append, site.log)
+    site.bundles.save(site.action)
+    for _ in range(2):
+        site.bundles.wait(site.action.ring)
+    assert saved(site.folder / "bundles") == []
+    late = "the bundle is not ready: what is to be started does not wait for it any longer"
+    assert [(remark.text, remark.loud) for remark in site.remarks] == [(late, True)], "said once"
+
+
 def test_one_that_hangs_costs_its_part_and_a_bounded_time(site: Site) -> None:
     site.settings = Settings(timeout=timedelta(seconds=1))
     site.runtime.outputs["a"] = "hangs"
@@ -184,14 +215,14 @@ def test_without_lines_there_are_no_logs_and_without_keeping_there_is_no_bundle(
     assert not [name for name in site.save() if name.endswith(".log")]
     (site.folder / "bundles/episode-000001-reset-1.tar.gz").unlink()
     site.settings = Settings(keep=0)
-    site.bundles.save(site.action)
+    site.save_one()
     assert saved(site.folder / "bundles") == []
 
 
 def test_a_reset_that_is_tried_again_has_the_bundle_of_its_first_try(site: Site) -> None:
     site.save()
     before = saved(site.folder / "bundles")[0].stat().st_mtime_ns
-    site.bundles.save(site.action)
+    site.save_one()
     assert saved(site.folder / "bundles")[0].stat().st_mtime_ns == before
     assert len(site.remarks) == 1
 
@@ -206,7 +237,7 @@ def test_names_of_containers_become_no_paths(site: Site) -> None:
 
 def test_a_disk_without_room_costs_the_bundle_and_nothing_else(site: Site) -> None:
     (site.folder / "bundles").write_text("not a directory")
-    site.bundles.save(site.action)
+    site.save_one()
     assert site.remarks == []
     assert len(site.log.warnings) == 1
     assert site.log.warnings[0].startswith("cannot save the bundle ")
