@@ -42,6 +42,8 @@ def like(form: re.Pattern[str], allowed: str) -> Bound:
 
 def plain(given: Any, *, whole: bool = False) -> Any:
     """Return a value as JSON can hold it; `whole`: with what is as by default, too."""
+    if type(given) in _AS_IT_IS:  # Most are such, and all other questions take longer.
+        return given
     if is_dataclass(given):
         kind: Any = type(given)
         parts = ((name, getattr(given, name), default) for name, default in _defaults(kind))
@@ -57,6 +59,9 @@ def plain(given: Any, *, whole: bool = False) -> Any:
     if isinstance(given, datetime):
         return given.isoformat()
     return given.total_seconds() if isinstance(given, timedelta) else given
+
+
+_AS_IT_IS = frozenset({str, int, float, bool, NoneType})
 
 
 @cache
@@ -150,17 +155,18 @@ def _mapping(key: _Take, one: _Take) -> _Take:
 
 def _record(kind: type[Any], exact: bool) -> _Take:
     hints = get_type_hints(kind, include_extras=True)
-    takes = {field.name: (_taker(hints[field.name], exact), has_default(field)) for field in fields(kind)}
+    takes = {field.name: _taker(hints[field.name], exact) for field in fields(kind)}
+    needed = [field.name for field in fields(kind) if not has_default(field)]
 
     def take(raw: Any, at: str) -> Any:
         if not isinstance(raw, dict):
             raise _mistake(at, "an object")
         before = f"{at}." if at else ""
-        if missing := [name for name, (_, known) in takes.items() if not known and name not in raw]:
+        if missing := [name for name in needed if name not in raw]:
             raise ValueError(f"{before}{missing[0]}: is missing")
         if exact and (unknown := sorted(raw.keys() - takes.keys())):
             raise ValueError(f"{at or 'it'}: has {unknown[0]!a:.40}, which is unknown")
-        return kind(**{name: takes[name][0](part, before + name) for name, part in raw.items() if name in takes})
+        return kind(**{name: takes[name](part, before + name) for name, part in raw.items() if name in takes})
 
     return take
 

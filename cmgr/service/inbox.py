@@ -4,7 +4,7 @@ Rules:
 1. Memory is bounded: facts that say again what is queued already are merged, and beyond a limit per chip its events are
    dropped and a reading of that chip is asked for instead, which finds whatever is still true.
 2. No chip's events delay another's by more than one batch.
-3. A chip that storms is heard every 50 ms: each step and each save has a price of its own, however much is in it.
+3. A chip that storms is heard every 80 ms: each step and each save has a price of its own, however much is in it.
    Everything else is heard at once, with what the storm has brought by then.
 4. A signal handler may call `stop` and `nudge`, and nothing else.
 """
@@ -29,7 +29,29 @@ STORM = 64
 """A chip that tells of more faults than these within `_STORM_TIME` storms."""
 
 _STORM_TIME = timedelta(seconds=1)
-_STORM_PAUSE = timedelta(milliseconds=50)
+_STORM_PAUSE = timedelta(milliseconds=80)
+
+
+class _Again:
+    """A fault that is queued, and what was told of it since: counted, and made a fact of when it is taken out."""
+
+    __slots__ = ("at", "earlier", "fact", "first", "repeated", "whose")
+
+    def __init__(self, at: datetime, fact: facts.FaultReported) -> None:
+        self.at, self.fact = at, fact
+        self.earlier, self.first, self.repeated, self.whose = fact.earlier, fact.first, fact.repeated, fact.whose
+
+    def add(self, fact: facts.FaultReported) -> None:
+        before, occurred = self.fact.assertion, Assertion.OCCURRED
+        self.earlier += (before is not Assertion.CLEARED) + fact.earlier
+        self.first = self.first or before
+        self.repeated += (before is occurred and (fact.first or fact.assertion) is occurred) + fact.repeated
+        self.whose = whose_of_both(self.whose, fact.whose)
+        self.fact = fact
+
+    def event(self) -> facts.Event:
+        last = replace(self.fact, earlier=self.earlier, first=self.first, repeated=self.repeated, whose=self.whose)
+        return facts.Event(self.at, last)
 
 
 class Inbox:
@@ -39,7 +61,7 @@ class Inbox:
         self._clock = clock
         self._chip_limit = chip_limit
         self._lock = threading.Lock()
-        self._queued: dict[Hashable, facts.Event] = {}
+        self._queued: dict[Hashable, facts.Event | _Again] = {}
         self._per_chip: dict[ChipId, int] = {}
         self._told: dict[ChipId, deque[datetime]] = {}
         self._ripe: datetime | None = None
@@ -87,7 +109,10 @@ class Inbox:
         queued = self._queued.get(key)
         if queued is not None:
             self.merged += 1
-            self._queued[key] = facts.Event(queued.at, _merged(queued.fact, fact))
+            if not isinstance(queued, _Again):
+                assert isinstance(queued.fact, facts.FaultReported)
+                self._queued[key] = queued = _Again(queued.at, queued.fact)
+            queued.add(fact)
         elif self._per_chip.get(fact.chip, 0) < self._chip_limit:
             self._per_chip[fact.chip] = self._per_chip.get(fact.chip, 0) + 1
             self._queued[key] = facts.Event(at, fact)
@@ -147,7 +172,7 @@ class Inbox:
         with self._lock:
             self._ripe = None
             if len(self._queued) <= BATCH:
-                events = list(self._queued.values())
+                events = [each.event() if isinstance(each, _Again) else each for each in self._queued.values()]
                 self._queued = {}
                 self._per_chip = {}
                 return events
@@ -155,7 +180,8 @@ class Inbox:
             for key in keys:
                 if isinstance(key, tuple) and isinstance(key[0], int):
                     self._per_chip[ChipId(key[0])] -= 1
-            return [self._queued.pop(key) for key in keys]
+            taken = map(self._queued.pop, keys)
+            return [each.event() if isinstance(each, _Again) else each for each in taken]
 
     def _fair_keys(self) -> list[Hashable]:
         """Return the keys of a batch: everything that is not a fault, and of each chip the oldest faults in turn."""
@@ -184,16 +210,3 @@ class Inbox:
 
     def __len__(self) -> int:
         return len(self._queued)
-
-
-def _merged(queued: facts.Fact, fact: facts.FaultReported) -> facts.FaultReported:
-    assert isinstance(queued, facts.FaultReported)
-    occurrence = 0 if queued.assertion is Assertion.CLEARED else 1
-    told_again = queued.assertion is fact.assertion is Assertion.OCCURRED
-    return replace(
-        fact,
-        earlier=queued.earlier + occurrence + fact.earlier,
-        first=queued.first or queued.assertion,
-        repeated=queued.repeated + told_again,
-        whose=whose_of_both(queued.whose, fact.whose),
-    )

@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import Assertion
+from cmgr.model.values.faults import Assertion, whose_of_both
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.facts import (
     ContainerRemoved,
@@ -28,6 +31,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.service.inbox import BATCH, STORM, Inbox
 from cmgr.service.timing.clock import SteadyClock
+from tests.security.fuzz import tries
 from tests.support.waiting import PATIENCE
 
 T0 = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
@@ -111,6 +115,37 @@ def test_a_fault_that_is_queued_is_merged_and_no_occurrence_is_lost(
     assert (event.fact.assertion, event.fact.earlier) == (last, earlier)
     assert event.at == T0 + timedelta(seconds=1), "when it came first"
     assert inbox.merged == len(told) - 1
+
+
+def merged(queued: FaultReported, fact: FaultReported) -> FaultReported:
+    """Return one fact for both, made at once: what the queue counts until it is asked must be the same."""
+    return replace(
+        fact,
+        earlier=queued.earlier + (queued.assertion is not CLEARED) + fact.earlier,
+        first=queued.first or queued.assertion,
+        repeated=queued.repeated + (queued.assertion is fact.assertion is OCCURRED),
+        whose=whose_of_both(queued.whose, fact.whose),
+    )
+
+
+words = st.builds(
+    FaultReported,
+    st.just(ChipId(0)),
+    st.sampled_from(["80000001", "80000002"]),
+    st.sampled_from(Assertion),
+    severity=st.sampled_from([None, 0, 3]),
+    whose=st.sampled_from([None, frozenset({"a"}), frozenset({"b"})]),
+)
+
+
+@tries(100)
+@given(st.lists(words, max_size=30))
+def test_whatever_is_told_of_a_fault_is_counted_in_its_order(told: list[FaultReported]) -> None:
+    inbox, known = Inbox(Clock()), dict[str, FaultReported]()
+    for fact in told:
+        inbox.put(fact)
+        known[fact.code] = merged(known[fact.code], fact) if fact.code in known else fact
+    assert taken(inbox) == [*known.values()]
 
 
 def test_faults_of_other_chips_codes_and_modules_are_not_merged(inbox: Inbox) -> None:
@@ -200,7 +235,7 @@ def test_a_chip_that_storms_is_heard_all_at_once_after_a_little_while(stormy: In
     stormy.put(fault(0, 1001))
     stormy.put(fault(0, 1002))
     assert stormy.take(watch.at) == []
-    watch.at += timedelta(milliseconds=50)
+    watch.at += timedelta(milliseconds=80)
     assert [event.fact for event in stormy.take(watch.at)] == [fault(0, 1001), fault(0, 1002)]
 
 
