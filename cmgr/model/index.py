@@ -1,27 +1,16 @@
 """The containers and holds of each chip, looked up: nobody who asks walks through all of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.holds import Hold
-from cmgr.model.values.lookup import grouped, kept
+from cmgr.model.values.lookup import Indexed
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container
 
-
-@kept
-def _users(containers: Mapping[ContainerKey, Container]) -> Mapping[ChipId, Sequence[Container]]:
-    return grouped((chip, container) for container in containers.values() for chip in container.chips)
-
-
-@kept
-def _holds(holds: Mapping[ContainerKey, Hold]) -> Mapping[ChipId, Sequence[Hold]]:
-    return grouped((chip, hold) for hold in holds.values() for chip in hold.chips)
-
-
-@kept
-def _by_id(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
-    return grouped((container.key.id, container) for container in containers.values())
+_users = Indexed[ChipId, Container](lambda container: container.chips)
+_holds = Indexed[ChipId, Hold](lambda hold: hold.chips)
+_by_id = Indexed[str, Container](lambda container: (container.key.id,))
 
 
 def with_id(node: Node, id_: str) -> Sequence[Container]:

@@ -12,6 +12,7 @@ News may be lost, come twice, or in another order; the end is the same state, fo
 - Each command has one answer. A new life asks again for what was under way; a reset, which is not safe to repeat, it
   does not: the ring looks what became of it (`AFTER_RESTART`).
 - Steps lead forward only, along the edges of rings, until none can go on.
+- What nobody asks for changes nothing: then it is not even looked (`until`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.moving.cdi import cdi_written, write_files
 from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
-from cmgr.model.containers.sightings import container_seen, containers_listed, runtime_told
+from cmgr.model.containers.sightings import concerns_nobody, container_seen, containers_listed, runtime_told
 from cmgr.model.containers.steadiness import calm, steady_at
 from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
@@ -109,14 +110,18 @@ MOST_ROUNDS = 16
 """Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""
 
 
-def reduce(node: Node, *events: Event) -> tuple[Node, tuple[Command, ...]]:
-    """Return the node after the events, one or more, and what must now be done. Total: it raises nothing."""
+def reduce(node: Node, *events: Event, until: datetime | None = None) -> tuple[Node, tuple[Command, ...]]:
+    """Return the node after the events, one or more, and what must now be done. Total: it raises nothing.
+
+    `until`: the `next_deadline` of this very node, where that is known. It changes nothing but what this costs.
+    """
     turn = Turn(node, events[0].at)
     for event in events:
         turn.at = event.at
         maintenance_due(turn)
         _take_in(turn, event.fact)
-    _settle(turn)
+    if until is None or turn.at >= until or turn.commands or not concerns_nobody(node, turn.node):
+        _settle(turn)
     return turn.node, tuple(turn.commands)
 
 

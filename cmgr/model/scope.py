@@ -12,7 +12,7 @@ from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.lookup import grouped, kept
+from cmgr.model.values.lookup import Indexed, grouped, kept
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node, rings_with
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
@@ -415,9 +415,7 @@ def in_group(node: Node, group: str) -> Sequence[Container]:
     return _by_group(node.containers).get(group, ())
 
 
-@kept
-def _by_group(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
-    return grouped((container.group, container) for container in containers.values())
+_by_group = Indexed[str, Container](lambda container: (container.group,) if container.group else ())
 
 
 def is_coupled(node: Node, container: Container) -> bool:

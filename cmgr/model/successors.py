@@ -14,7 +14,7 @@ from cmgr.model.index import users_on
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ALL_CHIPS, ChipId
 from cmgr.model.values.holds import Hold
-from cmgr.model.values.lookup import grouped, kept
+from cmgr.model.values.lookup import Indexed, kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 
@@ -22,9 +22,7 @@ LATE = timedelta(hours=1)
 """So long after cmgr's start of a container a client may still make another: it waits before it tries again."""
 
 
-@kept
-def _takers(containers: Mapping[ContainerKey, Container]) -> Mapping[ContainerKey, Sequence[Container]]:
-    return grouped((key, container) for container in containers.values() for key in container.instead_of)
+_takers = Indexed[ContainerKey, Container](lambda container: container.instead_of)
 
 
 def _in_place_of(node: Node, key: ContainerKey) -> list[Container]:

@@ -69,6 +69,8 @@ class Turn:
     def put_hold(self, hold: Hold) -> None:
         """Keep the hold, be it one that is made in the place of another: its state follows the same edges."""
         known = self.node.holds.get(hold.key)
+        if known == hold:
+            return
         if known is not None and known.state is not hold.state:
             edge_of(known, hold.state)
         self.node = replace(self.node, holds={**self.node.holds, hold.key: hold})

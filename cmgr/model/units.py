@@ -5,10 +5,10 @@ one that outlives the stop of its unit. A container whose unit is not there is o
 does not run it: a label is a word of the container's maker, who can name the unit of somebody else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from cmgr.model.values.holds import HoldState
-from cmgr.model.values.lookup import grouped, kept
+from cmgr.model.values.lookup import Indexed
 from cmgr.model.values.node import SYSTEMD, Node, RuntimeState
 from cmgr.model.values.services.containers import Container, ContainerKey
 
@@ -38,14 +38,19 @@ def has_client_of(unit: Container, container: Container) -> bool:
     return not unit.runs.isdisjoint((container.name, container.key.id))
 
 
+def with_client_of(node: Node, container: Container) -> Sequence[Container]:
+    """Return the units in which a client of the container was found."""
+    found = (unit for name in (container.name, container.key.id) for unit in _by_client(node.containers).get(name, ()))
+    return [*{unit.key: unit for unit in found if unit.key.runtime == SYSTEMD}.values()]
+
+
 def kept_vouches(node: Node, unit: Container) -> frozenset[ContainerKey]:
     """Return what is remembered of those that the unit was found to run: all that are there, or else the last ones."""
     return unit.vouches & {c.key for c in _by_unit(node.containers).get(unit.name, ())} or unit.vouches
 
 
-@kept
-def _by_unit(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
-    return grouped((container.unit, container) for container in containers.values() if container.unit)
+_by_unit = Indexed[str, Container](lambda container: (container.unit,) if container.unit else ())
+_by_client = Indexed[str, Container](lambda unit: unit.runs)
 
 
 def run_by(node: Node, unit: Container) -> Sequence[Container]:

@@ -5,7 +5,7 @@ Everything is virtual, time too. As in the service events are decided on in batc
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
@@ -91,6 +91,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.users: dict[int, int] = {}
+        self.decided: tuple[Node, datetime] | None = None
         self.machine = self.make()
         self.machine.knows = lambda unit: unit in units_known(self.node)
         self.rng = self.machine.rng
@@ -207,7 +208,13 @@ class World:
 
     def _reduced(self, *together: facts.Event) -> list[Command]:
         """Have the node decided on; what comes before a reset is done at once: `test_lives` has cmgr die in it."""
-        self.node, decided = reduce(self.node, *together)
+        before, fact = self.node, together[0].fact
+        self.node, decided = reduce(before, *together)
+        if isinstance(fact, facts.ContainerSeen) and self.decided is not None and self.decided[0] is before:
+            until = next_deadline(*self.decided) or datetime.max.replace(tzinfo=UTC)
+            quick = reduce(before, *together, until=until)
+            assert quick == (self.node, decided), f"seed {self.seed}: {fact} is not looked at, though something follows"
+        self.decided = self.node, together[-1].at
         done = list[Command]()
         for command in decided:
             if isinstance(command, PrepareReset):

@@ -10,7 +10,7 @@ from datetime import timedelta
 from cmgr.frozen import replace
 from cmgr.model.holds.restarters import look_who_started
 from cmgr.model.turn import Turn
-from cmgr.model.units import has_client_of, is_asked_for, kept_vouches, run_by, unit_key, unit_of
+from cmgr.model.units import has_client_of, is_asked_for, kept_vouches, run_by, unit_key, unit_of, with_client_of
 from cmgr.model.values.chips import resolve
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
@@ -109,7 +109,7 @@ def adopted(turn: Turn, container: Container) -> Container:
     """Return the container with the unit that was found to run it, if there is one and no label names another."""
     if container.unit or container.key.runtime == SYSTEMD or SYSTEMD not in turn.node.runtimes:
         return container
-    units = [u for k, u in turn.node.containers.items() if k.runtime == SYSTEMD and has_client_of(u, container)]
+    units = with_client_of(turn.node, container)
     return replace(container, unit=units[0].name) if len(units) == 1 else container
 
 

@@ -1,6 +1,7 @@
 """Containers: taking in what the runtimes say, by event or by listing."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import datetime
 
 from cmgr.frozen import replace
@@ -19,7 +20,8 @@ from cmgr.model.holds.tries import try_with_new_daemon, wait_no_longer
 from cmgr.model.numbers import misplaced, names_numbers
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, resolve
-from cmgr.model.values.holds import Hold
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.lookup import replaced
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import (
     ContainersListed,
@@ -28,7 +30,7 @@ from cmgr.model.values.messages.facts import (
     RuntimeFound,
     RuntimeUp,
 )
-from cmgr.model.values.node import RuntimeState, chips_of_slots
+from cmgr.model.values.node import SYSTEMD, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.standing import Gone
@@ -201,6 +203,34 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         tell_end(turn, known, now)
         ends_along(turn, known, now)
         look_who_started(turn, known, turn.node.containers[container.key])
+
+
+def concerns_nobody(before: Node, now: Node) -> bool:
+    """Return whether nothing has come to the node but what nobody asks for: all that was settled is so still.
+
+    That is how one container is within its life, of which only those ask who heal it, or see whether it stays up, or
+    run it as a unit, or need it in their project.
+    """
+    if any(getattr(before, name) is not getattr(now, name) for name in _OTHERS):
+        return False
+    pairs = replaced(before.containers, now.containers)
+    if pairs is None or len(pairs) > 1:
+        return False
+    return all(_is_asked_by_nobody(now, known, told) for known, told in pairs)
+
+
+_OTHERS = tuple(each.name for each in fields(Node) if each.name != "containers")
+
+
+def _is_asked_by_nobody(node: Node, known: Container, told: Container) -> bool:
+    hold = node.holds.get(known.key)
+    if hold is not None and (hold.state is HoldState.SETTLING or hold.cause is Cause.HEAL or hold.sick):
+        return False
+    asked = known.heal is not None or known.unsteady is not None or known.unit or known.composed is not None
+    if asked or known.seen is None or known.key.runtime == SYSTEMD:
+        return False
+    told = replace(told, seen=known.seen, health=known.health, starting=known.starting, up=known.up)
+    return told == replace(known, unchecked=told.unchecked)
 
 
 def _unless_marked(turn: Turn, container: Container) -> Hold | None:

@@ -5,7 +5,7 @@ moments, and so does systemd, which stops with a unit what goes with it. Where c
 owner's own word that one is restarted with the other. One in the namespaces of another is cut off without that.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
@@ -15,7 +15,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_key
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.lookup import grouped, kept
+from cmgr.model.values.lookup import Indexed
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -150,9 +150,11 @@ def _inside(node: Node, container: Container) -> list[Container]:
     return [found[key] for key in sorted(found.keys() - {container.key})]
 
 
-@kept
-def _by_joined(containers: Mapping[ContainerKey, Container]) -> Mapping[tuple[str, str], Sequence[Container]]:
-    return grouped(((c.key.runtime, name), c) for c in containers.values() for name in c.joins)
+def _joined(container: Container) -> Iterator[tuple[str, str]]:
+    return ((container.key.runtime, name) for name in container.joins)
+
+
+_by_joined = Indexed[tuple[str, str], Container](_joined)
 
 
 def _is_restarted_with(mate: Container, needed: Container) -> bool:
