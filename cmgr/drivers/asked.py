@@ -7,7 +7,7 @@ lost when they end with their process, and a unit takes ten times as long and wr
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -16,7 +16,7 @@ from cmgr import trust
 from cmgr.errors import DriverError, DriverMissing
 from cmgr.frozen import dataclass
 
-_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC"}
+ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC"}
 MOST_SAID = 1 << 20
 
 
@@ -29,35 +29,39 @@ class Said:
     complaint: str
 
 
-def ask(path: str, words: Sequence[str], seconds: float, setting: str) -> Said:
-    """Run the program with these words. A program that does not end in time is killed, with all that it has started.
-
-    `setting`: the one that names the program. Raises `DriverMissing` when it is not there, and `DriverError` when it
-    cannot be run or does not end.
-    """
-    name = Path(path).name
+def trusted(path: str, setting: str) -> None:
+    """Raise `DriverMissing` when the program is not there, `DriverError` when others could have written it."""
     hint = f"correct {setting}"
     if not Path(path).exists():
         raise DriverMissing(f"{path} is not there", hint=hint)
     weak = trust.weakness(path, itself=True)
     if weak is not None:
         raise DriverError(f"cannot run {path}: {weak.reason}", hint=hint)
+
+
+def ask(path: str, words: Sequence[str], seconds: float, setting: str) -> Said:
+    """Run the program with these words. A program that does not end in time is killed, with all that it has started.
+
+    `setting`: the one that names the program. Raises `DriverMissing` when it is not there, and `DriverError` when it
+    cannot be run or does not end.
+    """
+    trusted(path, setting)
     # Into files: a pipe could be kept open by whatever the program has left behind.
     with TemporaryFile() as out, TemporaryFile() as err:
         try:
             process = subprocess.Popen(  # noqa: S603  # A program that only root can write.
-                [path, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=_ENVIRONMENT, cwd="/",
+                [path, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=ENVIRONMENT, cwd="/",
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise DriverError(f"cannot run {path}: {error.strerror}", hint=hint) from error
+            raise DriverError(f"cannot run {path}: {error.strerror}", hint=f"correct {setting}") from error
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            raise DriverError(f"{name} {words[-1]} has not ended within {seconds:g} s") from None
+            raise DriverError(f"{Path(path).name} {words[-1]} has not ended within {seconds:g} s") from None
         text, complaint = (_start(file) for file in (out, err))
     return Said(status, text, complaint)
 
