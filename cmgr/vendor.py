@@ -14,6 +14,7 @@ alone, because definitions are read before anybody knows whose chips the machine
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -22,6 +23,8 @@ from typing import Any, Protocol
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId
+from cmgr.model.values.faults import FaultCode
+from cmgr.model.values.handling.catalog import Entry
 from cmgr.model.values.messages.commands import FaultSaid
 from cmgr.model.values.ranks import Server
 from cmgr.ports import Runtime
@@ -109,13 +112,17 @@ class Vendor:
     JSON can hold it; None: they need none. `give_back` takes the
     configuration and how units are reached, gives back what resets had taken away when the service was killed, and
     yields what came of that; the service does not run. All find their own table in `Config.drivers`.
-    `support` takes chips and returns what the maker's support asks for about them.
+    `support` takes chips and returns what the maker's support asks for about them. `page`: that of docs/ about the
+    driver, where it has another name.
+    `codes` and `notations` take the configuration and return what a driver has learned of its chips' codes, and of how
+    containers ask for them, beside what is known of its make before; `tables` None: all is learned, and the driver is
+    taken where the configuration names it alone.
     """
 
     name: str
     chips: str
     library: str
-    tables: Path
+    tables: Path | None
     settings: type
     sentence: str
     open: Callable[[Any, OpenUnits | None], Any]
@@ -126,6 +133,9 @@ class Vendor:
     former: tuple[str, ...] = ()
     give_back: Callable[[Any, OpenUnits], Iterable[Given]] = lambda *_: ()
     support: Callable[[Sequence[Chip]], Support] = lambda _: Support()
+    page: str = ""
+    codes: Callable[[Any], Mapping[FaultCode, Entry]] = lambda _: {}
+    notations: "Callable[[Any], tuple[Notation, ...]]" = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +163,8 @@ class Notation:
     such a request sets `variable` anew at each start.
     `jobs`: how the labels begin with which the maker's own software says what job a container is a member of, and
     whether it is recovered; they are understood as those of a group. Empty: there are none.
+    `names`, `files` and `numbers` are for a make whose chips are known one by one: what else an item of a list may be,
+    the device files, and those by "major:minor"; a claim is the name or the path.
     """
 
     variable: str
@@ -173,12 +185,15 @@ class Notation:
     requests: frozenset[str] = frozenset()
     capabilities: frozenset[str] = frozenset()
     jobs: str = ""
+    names: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+    numbers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[str, ...]:
         """Return every variable of a container's environment that concerns its chips."""
         parts = (self.parts_if[0] if self.parts_if else "", self.parts_made)
-        return (self.variable, *self.instead(), *filter(None, parts))
+        return tuple(filter(None, (self.variable, *self.instead(), *parts)))
 
 
 Edits = Mapping[str, Any]
@@ -237,9 +252,22 @@ def told_too(config: Any, node: Any, measured: Mapping[Any, Mapping[str, float |
         yield from vendor.told_too(config, node, measured)
 
 
-@cache
+_learned: tuple[Notation, ...] = ()
+
+
+def learn(config: Any) -> None:
+    """Have `notations` return what the driver that is configured has learned, too, from now on. Any thread."""
+    global _learned  # Definitions of containers are read in many places, and there is one driver.
+    _learned = tuple(each for vendor in vendors() if vendor.name == config.driver for each in vendor.notations(config))
+
+
 def notations() -> tuple[Notation, ...]:
     """Return how containers ask for chips, of each make that is known, by the names of their directories."""
+    return _static() + _learned
+
+
+@cache
+def _static() -> tuple[Notation, ...]:
     return tuple(module.NOTATION for module in _modules("notation"))
 
 

@@ -25,7 +25,21 @@ MOST_HARD_FUNCTIONS = 3
 """Those of more than twenty ways through them, as radon counts. To become fewer."""
 
 SAYING = frozenset(
-    {"dcmi", "nvml", "sim", "docker", "containerd", "systemd", "values", "view", "cli", "door", "tables", "check"}
+    {
+        "dcmi",
+        "nvml",
+        "sim",
+        "tool",
+        "docker",
+        "containerd",
+        "systemd",
+        "values",
+        "view",
+        "cli",
+        "door",
+        "tables",
+        "check",
+    }
     | {
         "demo",
         "machine",

@@ -57,7 +57,7 @@ def open_here(config: "Config", units: OpenUnits | None = None) -> ChipDriver:
         (named,) = (vendor for vendor in vendors() if vendor.name == config.driver)
         return _real(named, config, units)
     refusals, hints = [], []
-    for vendor in vendors():
+    for vendor in (each for each in vendors() if each.tables):
         try:
             return _real(vendor, config, units)
         except DriverError as error:

@@ -159,6 +159,8 @@ def _item(item: str) -> frozenset[str] | None:
         return frozenset({_bus(bus)})
     if part := _part(item):
         return part
+    if any(item in notation.names for notation in notations()):
+        return frozenset({item})
     named = _first(item, (pattern for notation in notations() for pattern in notation.items))
     if named is None:
         return None
@@ -232,6 +234,8 @@ def from_devices(paths: Iterable[str]) -> Claims:
             chips.add(node)
         elif part := _part_file(path):
             chips.add(part)
+        elif within := [file for notation in notations() for file in notation.files if file.startswith(f"{path}/")]:
+            chips.update(within)
         elif path == "/dev":
             chips.add(UNCLEAR)
             warnings.append("is given all of /dev, so it can reach every chip; which it uses cannot be told")
@@ -240,6 +244,8 @@ def from_devices(paths: Iterable[str]) -> Claims:
 
 def _node(path: str) -> str:
     """Return the claim that a chip's device file is; nothing for other files."""
+    if any(path in notation.files for notation in notations()):
+        return path
     found = ((notation.file, notation.node.fullmatch(path)) for notation in notations())
     return next((f"{file}{int(node[1])}" for file, node in found if node), "")
 
@@ -344,8 +350,13 @@ def from_numbers(numbers: Iterable[tuple[int, int]], majors: Majors) -> Claims:
     """
     chips: set[str] = set()
     warnings = []
+    known = {numbered: path for notation in notations() for numbered, path in notation.numbers.items()}
+    theirs = {int(numbered.partition(":")[0]) for numbered in known}
     for major, minor in dict.fromkeys(numbers):
-        if major >= 0 and major not in majors:
+        if f"{major}:{minor}" in known:
+            chips.add(known[f"{major}:{minor}"])
+            continue
+        if major >= 0 and major not in majors and (major not in theirs or minor >= 0):
             continue
         if major < 0 or minor < 0:
             rule = f"{'*' if major < 0 else major}:{'*' if minor < 0 else minor}"

@@ -60,7 +60,7 @@ from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.moved import take_along
-from cmgr.vendor import told_too
+from cmgr.vendor import told_too, vendors
 from cmgr.view import status as view
 
 if TYPE_CHECKING:
@@ -177,6 +177,9 @@ class Service:
     def _know_chips(self) -> None:
         """Make what depends on whose chips these are."""
         name = self._driver.name
+        if any(vendor.name == name and not vendor.tables for vendor in vendors()):
+            # Only now it has learned the meaning of its codes.
+            self._loop.node = replace(self._loop.node, catalog=load_catalog(self._config, self._log.warn))
         self._cdi.know(name)
         write = lambda order: self._cdi.files.write(order.specs)  # noqa: E731
         around = replace(self._agreement.around(self._around.around), write_cdi=write, codes=self._drills.codes)

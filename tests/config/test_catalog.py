@@ -19,7 +19,7 @@ from tests.config.support import written
 from tests.security.fuzz import tries
 
 VENDOR = next(vendor for vendor in vendors() if vendor.chips == "ascend")
-TABLES = VENDOR.tables
+TABLES = Path(str(VENDOR.tables))
 
 
 def catalog_of(path: str, mode: str = "merge") -> tuple[Catalog, list[str]]:

@@ -29,7 +29,7 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
         "see isolation.on_isolate",
         'observe = "maybe" (environment variable CMGR_OBSERVE): must be true or false',
         "CMGR_STRATEGI (environment): there is no such setting; did you mean CMGR_STRATEGY?",
-        'driver = "cuda" (flag): must be auto, dcmi, nvml or sim',
+        'driver = "cuda" (flag): must be auto, dcmi, nvml, tool or sim',
         "sim.chip (flag): there is no such setting; did you mean sim.chips?",
     )
 

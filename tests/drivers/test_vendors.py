@@ -36,6 +36,8 @@ def test_no_vendor_is_named_outside_of_its_driver() -> None:
 def test_each_driver_that_can_be_chosen_is_a_folder_with_its_tables() -> None:
     assert ("auto", *(vendor.name for vendor in vendors()), "sim") == DRIVERS
     for vendor in vendors():
+        if vendor.tables is None:
+            continue  # Its program tells that.
         assert (PACKAGE / "drivers" / vendor.name / "notation.py").is_file(), "containers could not ask for its chips"
         assert vendor.tables.parent == PACKAGE / "drivers" / vendor.name
         files = {path.name for path in vendor.tables.iterdir()}

@@ -1,8 +1,10 @@
 """The command that looks at everything the service needs, and changes nothing."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cmgr.cli import source
 from cmgr.cli.options import Showing, option
@@ -10,9 +12,13 @@ from cmgr.cli.text import out
 from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
 
+if TYPE_CHECKING:
+    from cmgr.cli.check.finding import Finding
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions(Showing):
+    tool: Path | None = option("--tool PROGRAM", "Only try a program that speaks for chips: docs/drivers.md.")
     table: Path | None = option("--table FILE", "Only show how a maker's fault table differs from the one in use.")
 
 
@@ -23,9 +29,13 @@ def check(options: CheckOptions) -> int:
     """
     if options.table is not None:
         return _compare(options, options.table)
+    if options.tool is not None:
+        from cmgr.cli.check.trying import tried
+
+        return _told(options, [*tried(str(options.tool.absolute()))])
     from cmgr.cli.check.around import directories
     from cmgr.cli.check.checks import findings
-    from cmgr.cli.check.finding import ERROR, OK, Finding, lines, of_error
+    from cmgr.cli.check.finding import OK, Finding, of_error
     from cmgr.cli.check.rotation import rotation
 
     try:
@@ -35,6 +45,12 @@ def check(options: CheckOptions) -> int:
     else:
         found = [Finding("configuration", OK, _read_from(options)), *findings(config)]
         found += [*directories(config), *rotation(config.log.file)]
+    return _told(options, found)
+
+
+def _told(options: CheckOptions, found: "Sequence[Finding]") -> int:
+    from cmgr.cli.check.finding import ERROR, lines
+
     failed = any(f.state == ERROR for f in found)
     told = {"ok": not failed, "findings": [asdict(f) for f in found]}
     out.result(told, lines(found, out.width()), options.as_json)

@@ -149,12 +149,13 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
     except CmgrError as error:
         yield of_error("driver", error)
         return
+    page = next((vendor.page for vendor in vendors() if vendor.name == driver.name), "") or driver.name
     if chips:
         yield Finding("driver", OK, f"{driver.name} sees {len(chips)} chips{how}")
     else:
         yield Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
     for text in ails:
-        yield Finding("driver", WARNING, text, f"docs/{driver.name}.md tells what the driver expects")
+        yield Finding("driver", WARNING, text, f"docs/{page}.md tells what the driver expects")
     yield from (Finding("driver", WARNING, doubt.text, doubt.hint) for doubt in doubts)
     yield from _others(config, driver.name)
     yield from rings(config, chips, users)

@@ -13,7 +13,7 @@ from cmgr.errors import ConfigError, chain
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.handling.catalog import Catalog, Entry, Words, merged, normal_code, table
 from cmgr.model.values.handling.rules import Rules
-from cmgr.vendor import Vendor, vendors
+from cmgr.vendor import vendors
 from cmgr.words import counted
 
 MACHINE = Path(__file__).parents[2] / "drivers" / "machine" / "tables"
@@ -55,8 +55,13 @@ def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -
 def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
     """Return the levels alone, without rules. Raises and warns as `load_catalog` does."""
     entries: Mapping[FaultCode, Entry] = {
-        code: entry for vendor in vendors() for code, entry in _of_vendor(vendor).items()
+        code: entry
+        for vendor in vendors()
+        if vendor.tables
+        for code, entry in _of_vendor(vendor.tables, vendor.chips).items()
     }
+    learned = {c: e for vendor in vendors() if vendor.name == config.driver for c, e in vendor.codes(config).items()}
+    entries = {**entries, **learned}
     # An operator's table that replaces those of the chips says nothing of the machine, unless it does.
     machine = _builtin(MACHINE, "machine")
     faults = config.faults
@@ -67,8 +72,9 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
             warn(f"fault table {faults.file}: {warning}")
         entries = merged(entries, table(own.levels, f"operator's file {faults.file}"), replace=replaces)
     entries = {**machine, **entries}
-    tables = (MACHINE, *(vendor.tables for vendor in vendors()))
+    tables = (MACHINE, *filter(None, (vendor.tables for vendor in vendors())))
     meanings = {code: words for directory in tables for code, words in _meanings(directory).items()}
+    meanings = {code: words for code, words in meanings.items() if code not in learned}
     told = {code: _told(entry, *meanings[code]) if code in meanings else entry for code, entry in entries.items()}
     return Catalog(told, Level.__members__.get(faults.unknown, faults.unknown))
 
@@ -76,8 +82,8 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
 def load_rules(config: Config, warn: Callable[[str], None]) -> Rules:
     """Return the rules alone. Raises and warns as `load_catalog` does."""
     shipped = Rules()
-    for vendor in vendors():
-        built_in = rules.sparing(rules.checked(_shipped(vendor.tables, "rules.json"), "built in").rules)
+    for tables in filter(None, (vendor.tables for vendor in vendors())):
+        built_in = rules.sparing(rules.checked(_shipped(tables, "rules.json"), "built in").rules)
         shipped = rules.merged(shipped, built_in, replace=False)
     path = config.faults.rules
     if not path:
@@ -94,10 +100,10 @@ def missing_levels(own: Table) -> tuple[str, ...]:
     return tuple(f"{key} is missing, and the table replaces the built-in one: no code has that level" for key in keys)
 
 
-def _of_vendor(vendor: Vendor) -> dict[FaultCode, Entry]:
-    missing = [key for key in _NEEDED if key not in _shipped(vendor.tables, "levels.json")]
-    assert not missing, f"{', '.join(missing)}: the built-in table of {vendor.chips} has a key for each level"
-    return _builtin(vendor.tables, vendor.chips)
+def _of_vendor(tables: Path, chips: str) -> dict[FaultCode, Entry]:
+    missing = [key for key in _NEEDED if key not in _shipped(tables, "levels.json")]
+    assert not missing, f"{', '.join(missing)}: the built-in table of {chips} has a key for each level"
+    return _builtin(tables, chips)
 
 
 def _builtin(tables: Path, name: str) -> dict[FaultCode, Entry]:

@@ -65,8 +65,8 @@ def kept(value: bytes) -> Json:
 
 def why_tied(spec: Json, asked: frozenset[str], majors: claims.Majors) -> str:
     """Return why the container cannot be given other chips, in words that follow its name; nothing where it can."""
-    if asked & {ALL_CHIPS, UNCLEAR}:
-        return "can reach every chip"
+    if why := _too_wide(asked):
+        return why
     if part := _part(mapping(spec.get("process"))):
         return f"asks for {part!r}, which may be a part of a chip"
     if any(text(mapping(spec.get("annotations")), name) for name in mapping(spec.get("annotations")) if _is_cdi(name)):
@@ -80,6 +80,13 @@ def why_tied(spec: Json, asked: frozenset[str], majors: claims.Majors) -> str:
             if isinstance(word, str) and _NAMED_IN_HOOKS.search(word):
                 return f"has a hook that names its chip: {word[:80]!r}"
     return _kept_on_disk(mapping(spec.get("linux")), majors) or _named_by_hand(mapping(spec.get("process")))
+
+
+def _too_wide(asked: frozenset[str]) -> str:
+    if asked & {ALL_CHIPS, UNCLEAR}:
+        return "can reach every chip"
+    learned = any(claim in notation.names or claim in notation.files for claim in asked for notation in notations())
+    return "asks for chips in words that only their program knows" if learned else ""
 
 
 def _kept_on_disk(linux: Json, majors: claims.Majors) -> str:

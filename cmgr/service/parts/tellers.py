@@ -14,6 +14,7 @@ from cmgr.service.part import Part, Step
 from cmgr.service.parts.core import Core
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import steadied
+from cmgr.vendor import learn
 from cmgr.words import one_line
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Drives(Part):
     """The log and systemd are told once of each thing that is not well."""
 
     def __init__(self, core: Core, notifier: Notifier) -> None:
-        self._driver, self._log, self._notifier = core.driver, core.log, notifier
+        self._driver, self._config, self._log, self._notifier = core.driver, core.config, core.log, notifier
         self._ails: tuple[str, ...] = ()
 
     def no_chips(self, why: DriverError) -> None:
@@ -40,6 +41,11 @@ class Drives(Part):
             self._ails = (text,)
             self._log.warn(text)
             self._notifier.tell(f"STATUS={text}")
+
+    def observe(self, step: Step) -> None:
+        """Learn how containers ask for the chips that there are now."""
+        if step.after.chips is not step.before.chips:
+            learn(self._config)
 
     def look(self) -> None:
         ails = self._ailing()

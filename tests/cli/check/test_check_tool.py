@@ -1,0 +1,83 @@
+"""`cmgr check --tool PROGRAM`: a program that speaks for chips, tried; whatever is wrong is told in its own words."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Home
+from tests.fakes.tool.standin import Speaker
+
+
+def states(home: Home, speaker: Speaker) -> dict[str, list[tuple[str, str]]]:
+    told = home.here("check", "--tool", str(speaker.program), "--json")
+    document = json.loads(told.out)
+    assert told.code == (0 if document["ok"] else 1)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for each in document["findings"]:
+        found.setdefault(each["what"], []).append((each["state"], each["text"]))
+    return found
+
+
+def test_one_that_is_right_has_no_error(home: Home) -> None:
+    speaker = Speaker(home.folder / "speaker", beat=5)
+    found = states(home, speaker)
+    assert found["describe"][0] == ("ok", "4 chips of standin in 2 rings")
+    assert found["codes"] == [("ok", "3 codes with text and level")]
+    for call in ("read", "processes", "measure"):
+        assert found[call] == [("ok", "it answers for 4 chips")]
+    assert found["watch"] == [("ok", "it says that it hears")]
+    assert found["reset"][0][0] == "ok"
+    assert speaker.resets == [], "nothing is reset"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "what", "told"),
+    [
+        ("say.describe", '{"version":1,"name":"x"}\n{"chip":0,"serail":"A"}\n', "describe", "has 'serail'"),
+        ("say.describe", '{"version":3,"name":"x"}\n{"chip":0}\n', "describe", "it speaks version 3, and this cmgr"),
+        ("say.describe", "WARNING: no\n", "describe", "line 1: "),
+        ("exit.describe", "4", "describe", "it ended with 4: "),
+        ("say.read", '{"chip":0}\n', "read", "no line for chips 1-3"),
+        ("say.read", '{"chip":0,"faults":["00000BAD"]}\n', "read", "00000BAD: no such code is described"),
+        ("say.read", '{"chip":0,"faults":"none"}\n', "read", "faults: must be a list: '{"),
+        ("say.processes", '{"chip":0,"processes":[{"pid":"1"}]}\n', "processes", "pid: must be a whole number"),
+        ("say.measure", '{"chip":0,"Temp C":1}\n', "measure", "must be small letters, digits and underscores"),
+        ("say.watch", "", "watch", "it has ended, with exit code 0"),
+        ("say.watch", "hello\n", "watch", "it says what cannot be understood"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_the_words_that_were_said(
+    home: Home, name: str, said: str, what: str, told: str
+) -> None:
+    speaker = Speaker(home.folder / "speaker")
+    speaker.put(name, said)
+    errors = [text for state, text in states(home, speaker)[what] if state == "error"]
+    assert any(told in text for text in errors), errors
+
+
+def test_a_chip_that_there_is_not_must_not_be_well(home: Home) -> None:
+    speaker = Speaker(home.folder / "speaker", chips=2)
+    speaker.put("say.read", '{"chip":0}\n{"chip":1}\n{"chip":9999}\n')
+    assert ("error", "it says that chip 9999 is well, which there is not") in states(home, speaker)["read"]
+
+
+def test_what_it_lacks_is_a_warning(home: Home) -> None:
+    speaker = Speaker(home.folder / "speaker", can=[], codes=[], beat=0)
+    found = states(home, speaker)
+    assert [found[what][0][0] for what in ("reset", "processes", "codes")] == ["warning"] * 3
+    assert "it names no beat" in found["watch"][0][1]
+
+
+def test_a_program_that_others_can_write_is_not_run(home: Home) -> None:
+    speaker = Speaker(home.folder / "speaker")
+    speaker.program.chmod(0o777)
+    found = states(home, speaker)
+    assert list(found) == ["program"]
+    assert found["program"][0][0] == "error"
+
+
+def test_it_needs_no_configuration_and_shows_rows(home: Home) -> None:
+    speaker = Speaker(home.folder / "speaker")
+    told = home.cmgr("check", "--tool", str(speaker.program))
+    assert told.out.splitlines()[0].split() == ["STATE", "WHAT", "FOUND"]
+    assert told.code == 0
