@@ -24,6 +24,7 @@ from bench.cases import (
     scale,
     slow,
     storm,
+    tool,
 )
 from bench.report import figures, pictures
 from bench.report.figures import Figure
@@ -35,6 +36,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "storm": storm.run,
     "ascend": ascend.run,
     "nvidia": nvidia.run,
+    "tool": tool.run,
     "containerd": containerd.run,
     "moves": moves.run,
     "idle": idle.run,

@@ -48,11 +48,11 @@ class Seat:
 class Plan:
     """The ground that the service runs on. Chip i is used by containers i, i + chips and so on.
 
-    `docker`: the daemon's socket; empty: pretended containers. `library`: that of a driver, which says itself what
-    chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's. `cdi`: a directory of CDI
-    files, where containers are moved off isolated chips. `seat`: its place in a fleet, if it has one.
-    `max_notes`: so many lines of history are kept at most; 0: as many as usual. `more`: further lines of its
-    configuration. `environment`: what its process has besides this one's.
+    `docker`: the daemon's socket; empty: pretended containers. `library`: that of a driver, or a program that speaks
+    for chips, either of which says itself what chips there are; empty: simulated ones. `containerd`: its socket,
+    instead of Docker's. `cdi`: a directory of CDI files, where containers are moved off isolated chips. `seat`: its
+    place in a fleet, if it has one. `max_notes`: so many lines of history are kept at most; 0: as many as usual.
+    `more`: further lines of its configuration. `environment`: what its process has besides this one's.
     """
 
     chips: int
@@ -71,7 +71,8 @@ class Plan:
     @property
     def driver(self) -> str:
         """Return the driver whose library that is."""
-        return "sim" if not self.library else "nvml" if "nvidia" in Path(self.library).name else "dcmi"
+        name = Path(self.library).name
+        return "sim" if not name else "nvml" if "nvidia" in name else "tool" if name == "speaker" else "dcmi"
 
     @property
     def runtime(self) -> str:
@@ -260,7 +261,8 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     yield f"strategy = {json.dumps(plan.strategy)}"
     yield f"driver = {json.dumps(plan.driver)}"
     if plan.library:
-        yield f"{plan.driver}.library = {json.dumps(plan.library)}"
+        named = "program" if plan.driver == "tool" else "library"
+        yield f"{plan.driver}.{named} = {json.dumps(plan.library)}"
     if plan.driver == "nvml":
         yield f"nvml.tool = {json.dumps(str(Path(plan.library).with_name('nvidia-smi')))}"
         yield f"nvml.kernel_log = {json.dumps(str(Path(plan.library).with_name('kmsg')))}"
