@@ -43,6 +43,7 @@ def run(site: Site) -> list[Figure]:
             *_untold(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *_storm(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *idle.on_library(site, _machine(workshop, hosts.host_910b(idle.CHIPS)).library, PART, "chips", 0.5),
+            *_subscribed(site, _machine(workshop, hosts.host_910b(CHIPS))),
         ]
 
 
@@ -79,6 +80,13 @@ def _heard(site: Site, machine: Standin) -> list[Figure]:
             Figure(PART, f"{what}, p99", quantile(took, 0.99), "ms", 1, len(took)),
             Figure(PART, f"{what}: moments at which the machine was not itself", found.disturbed, ""),
         ]
+
+
+def _subscribed(site: Site, machine: Standin) -> list[Figure]:
+    """The process that drives the chips begins in that time, too."""
+    found = idle.subscribed(site, site.plan(CHIPS, CHIPS, "ringRecover", CHIPS, library=str(machine.library)))
+    what = "start to subscribed to the driver's faults"
+    return [Figure(PART, f"{what}, p50", quantile(found, 0.5), "ms", 150, len(found), "30 ms (8 containers)")]
 
 
 def _cycles(site: Site, machine: Standin, strategy: str, stopped: int) -> list[Cycle]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.records import of
 from bench.report.figures import Figure, quantile
-from bench.service import Service, cmgr
+from bench.service import Plan, Service, cmgr
 from bench.site import Site
 
 CHIPS, CONTAINERS = 16, 64
@@ -58,23 +58,24 @@ def on_library(site: Site, library: Path, part: str, chips: str, most: float) ->
 
 def _starts(site: Site) -> list[Figure]:
     """Return how long the service takes to be ready, on a database that it knows."""
-    service = site.service(site.plan(CHIPS, 8, "ringRecover", CONTAINERS))
+    plan = site.plan(CHIPS, 8, "ringRecover", CONTAINERS)
+    service = site.service(plan)
     ready, known = [], []
     for _ in range(STARTS):
         with service:
             ready.append(service.ready_after * 1000)
             known.append(service.known_after * 1000)
     return [
-        *_times("start to subscribed to the driver's faults", _subscribed(site), 120, "30 ms (8 containers)"),
+        *_times("start to subscribed to the driver's faults", subscribed(site, plan), 120, "30 ms (8 containers)"),
         *_times("start to READY", ready, 250, ""),
         *_times("start to all containers known", known, None, "2,051 ms (8 containers)"),
     ]
 
 
-def _subscribed(site: Site) -> list[float]:
+def subscribed(site: Site, plan: Plan) -> list[float]:
     """Return how many milliseconds pass from exec until the driver's watch has been begun."""
     with ExitStack() as stack:
-        service, records = site.timed(site.plan(CHIPS, 8, "ringRecover", CONTAINERS), stack)
+        service, records = site.timed(plan, stack)
         found = []
         for _ in range(STARTS):
             mark = records.mark()
