@@ -10,12 +10,12 @@ Rules:
 """
 
 import threading
-from collections import deque
 from collections.abc import Hashable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
+from cmgr.drivers.storms import PAUSE, Storms
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, whose_of_both
@@ -25,11 +25,7 @@ from cmgr.ports import Clock
 CHIP_LIMIT = 512
 BATCH = 128
 
-STORM = 64
-"""A chip that tells of more faults than these within `_STORM_TIME` storms."""
-
-_STORM_TIME = timedelta(seconds=1)
-_STORM_PAUSE = timedelta(milliseconds=80)
+_PAUSE = timedelta(seconds=PAUSE)
 
 
 class _Again:
@@ -63,7 +59,7 @@ class Inbox:
         self._lock = threading.Lock()
         self._queued: dict[Hashable, facts.Event | _Again] = {}
         self._per_chip: dict[ChipId, int] = {}
-        self._told: dict[ChipId, deque[datetime]] = {}
+        self._storms = Storms()
         self._ripe: datetime | None = None
         self._serial = 0
         # Reentrant, unlike the lock: a signal may come while the same thread is in `put`.
@@ -78,7 +74,7 @@ class Inbox:
         with self._lock:
             at, first, waits = self._clock.now(), not self._queued, False
             if isinstance(fact, facts.FaultReported):
-                waits = self._storms(fact.chip, at)
+                waits = self._storms.has(fact.chip, at.timestamp())
                 self._put_fault(fact, at)
             else:
                 key = self._key(fact)
@@ -86,7 +82,7 @@ class Inbox:
                 self._queued[key] = facts.Event(at, fact)
             ring = first or (self._ripe is not None and not waits)
             if ring:
-                self._ripe = at + _STORM_PAUSE if waits else None
+                self._ripe = at + _PAUSE if waits else None
         if ring:
             self._bell.put(None)
 
@@ -97,12 +93,6 @@ class Inbox:
             for key in keys:
                 del self._queued[key]
         return bool(keys)
-
-    def _storms(self, chip: ChipId, at: datetime) -> bool:
-        told = self._told.setdefault(chip, deque(maxlen=STORM))
-        storms = len(told) == STORM and timedelta() <= at - told[0] < _STORM_TIME
-        told.append(at)
-        return storms
 
     def _put_fault(self, fact: facts.FaultReported, at: datetime) -> None:
         key = (fact.chip, fact.code, fact.module)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cmgr.drivers.storms import STORM
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, whose_of_both
 from cmgr.model.values.messages.commands import CommandId
@@ -29,7 +30,7 @@ from cmgr.model.values.messages.facts import (
     Tick,
 )
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
-from cmgr.service.inbox import BATCH, STORM, Inbox
+from cmgr.service.inbox import BATCH, Inbox
 from cmgr.service.timing.clock import SteadyClock
 from tests.security.fuzz import tries
 from tests.support.waiting import PATIENCE

@@ -8,6 +8,7 @@ import gc
 import os
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +19,10 @@ from cmgr import frozen, typed
 from cmgr.config.load import read_back
 from cmgr.config.settings import Config
 from cmgr.drivers.program import wire
+from cmgr.drivers.storms import PAUSE, Storms
 from cmgr.errors import CmgrError, DriverError
 from cmgr.model.values.chips import ChipId, Share, rings_of
-from cmgr.model.values.messages.facts import ReadNeeded
+from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
 from cmgr.ports import (
     Ailing,
     ChipDriver,
@@ -59,7 +61,8 @@ class Server:
         self._outgoing: deque[bytes] = deque()
         self._changed = threading.Condition()
         self._lost = False
-        self._sending = False
+        self._sending = self._urgent = False
+        self._storms = Storms()
         self._resets = 0
         self._does: Mapping[str, Callable[[Request], Any]] = {
             "begin": self._begin, "doubts": self._doubts, "watch": self._watch, "read": self._read,
@@ -105,10 +108,18 @@ class Server:
     def _tell(self, fact: DriverFact) -> None:
         line = wire.told(fact)
         with self._changed:
-            if len(self._outgoing) < MOST_TOLD:
-                self._put(line)
-            else:
+            if len(self._outgoing) >= MOST_TOLD:
                 self._lost = True
+            elif isinstance(fact, FaultReported) and self._storms.has(fact.chip, time.monotonic()):
+                self._hold(line)
+            else:
+                self._put(line)
+
+    def _hold(self, line: bytes) -> None:
+        """Send it together with what else the storm tells; whatever is sent at once takes it along."""
+        self._outgoing.append(line)
+        if len(self._outgoing) == 1:
+            self._changed.notify_all()
 
     def _put(self, line: bytes) -> None:
         """Send what the service takes at once, without waking another thread for it; the rest waits for one."""
@@ -117,6 +128,7 @@ class Server:
                 line = line[self._line.send(line, socket.MSG_DONTWAIT) :]
         if line:
             self._outgoing.append(line)
+            self._urgent = True
             self._changed.notify_all()
 
     def _send(self) -> None:
@@ -124,6 +136,8 @@ class Server:
             with self._changed:
                 self._sending = False
                 self._changed.wait_for(lambda: self._outgoing)
+                self._changed.wait_for(lambda: self._urgent, PAUSE)
+                self._urgent = False
                 lines, lost = b"".join(self._outgoing), self._lost
                 self._outgoing.clear()
                 self._lost, self._sending = False, True
