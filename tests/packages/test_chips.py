@@ -111,11 +111,11 @@ def test_what_the_kernel_tells_of_a_gpu_is_heard_with_nothing_to_set_up(
     done = machine.run("systemctl", "restart", "cmgr")
     assert done.code == 0, machine.said()[-3000:]
     eventually(lambda: machine.status()["troubles"] == [], why="to systemd it is ready before each chip was heard")
-    gpus.log(f"NVRM: Xid (PCI:{gpus.gpus[1].address[:-2]}): 48, pid=1, name=a, DBE")
+    gpus.log(f"NVRM: Xid (PCI:{gpus.gpus[1].address[:-2]}): 95, pid=1, name=a, Uncontained: FBHUB")
     faults = eventually(
         lambda: json.loads(machine.do("cmgr", "faults", "-o", "json"))["faults"], machine.said()[-3000:]
     )
-    assert [(fault["chip"], fault["code"]) for fault in faults] == [(1, "Xid 48")]
+    assert [(fault["chip"], fault["code"]) for fault in faults] == [(1, "Xid 95")]
 
 
 def test_the_score_of_the_unit_is_what_the_documentation_says(machine: Machine) -> None:

@@ -336,8 +336,8 @@ def test_a_driver_that_asks_for_nothing_after_an_xid_has_the_gpu_read_again(mach
     driver, told = opened(machine), Told()
     driver.watch(told)
     told.asks(ChipId(0), 1)
-    machine.xid(0, 48)
-    told.has(ChipId(0), Assertion.OCCURRED, "Xid 48")
+    machine.xid(0, 95)
+    told.has(ChipId(0), Assertion.OCCURRED, "Xid 95")
     told.asks(ChipId(0), 2)
     assert codes(driver, 0) == []
 

@@ -11,7 +11,7 @@ from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml.codes import code_of
 from cmgr.drivers.nvml.hearing.kernel_log import Xid
 from cmgr.drivers.nvml.hearing.nvlink5 import Decision
-from cmgr.drivers.nvml.hearing.xids import NAME, Asked, Xids
+from cmgr.drivers.nvml.hearing.xids import NAME, SETTLE, Asked, Xids
 from cmgr.model.values.faults import Handling, Level
 from cmgr.model.values.handling.catalog import normal_code
 from tests.drivers.test_vendors import PACKAGE
@@ -148,7 +148,7 @@ def test_one_timeout_of_the_gsp_asks_for_nothing_where_the_driver_counts_them(
 ) -> None:
     xids = xids_of(tmp_path, release)
     xids.add(BUS, 119)
-    assert (xids.decision(Xid(BUS, 119)) is Decision.ASK) == left
+    assert (xids.decision(Xid(BUS, 119), 0) is Decision.ASK) == left
     assert xids.codes(BUS, asked(0)) == (() if left else ("Xid 119",))
     assert xids.is_ill(BUS)
     assert xids.codes(BUS, asked(1)) == ("Xid 119",)
@@ -239,3 +239,48 @@ def test_only_the_life_that_listens_writes(tmp_path: Path) -> None:
     assert not (tmp_path / NAME).exists()
     xids.begin(line=0)
     assert (tmp_path / NAME).exists()
+
+
+@pytest.mark.parametrize("beside", [63, 94])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_memory_error_that_was_contained_or_mended_asks_for_no_reset_at_once(
+    tmp_path: Path, beside: int, first: bool
+) -> None:
+    clock = Clock()
+    xids = xids_of(tmp_path, 550, clock=clock)
+    xids.begin(line=1)
+    assert xids.decision(Xid(BUS, 48), 0) is Decision.ASK
+    if first:
+        xids.eases(BUS, beside)
+    xids.add(BUS, 48, asks=True)
+    xids.eases(OTHER, beside)
+    if not first:
+        clock.time = SETTLE
+        xids.eases(BUS, beside)
+    xids.keep()
+    assert xids.codes(BUS, asked(None, began=100)) == ()
+    assert xids_of(tmp_path, 550).codes(BUS, asked(None, began=100)) == ()
+
+
+@pytest.mark.parametrize("beside", [45, 64, 95, 171, 172])
+def test_alone_it_asks_for_one_once_nothing_has_come_with_it(tmp_path: Path, beside: int) -> None:
+    clock = Clock()
+    xids = xids_of(tmp_path, 550, clock=clock)
+    xids.eases(BUS, 63)
+    clock.time = 10
+    xids.add(BUS, 48, asks=True)
+    xids.eases(BUS, beside)
+    assert xids.codes(BUS, asked(None, began=10 + SETTLE / 2)) == ()
+    assert xids.codes(BUS, asked(None, began=10 + SETTLE)) == ("Xid 48",)
+    clock.time = 20
+    xids.eases(BUS, 63)  # Of another one: what was decided stays.
+    assert xids.codes(BUS, asked(None, began=20)) == ("Xid 48",)
+
+
+def test_a_driver_that_says_what_it_asks_for_has_the_word_whatever_came_with_it(tmp_path: Path) -> None:
+    xids = xids_of(tmp_path, 580)
+    assert xids.decision(Xid(BUS, 48), 0) is Decision.ASK
+    xids.add(BUS, 48, asks=True)
+    xids.eases(BUS, 63)
+    assert xids.codes(BUS, asked(4, began=SETTLE)) == ()  # The action has a code of its own.
+    assert xids.codes(BUS, asked(None, began=SETTLE)) == ("Xid 48",)

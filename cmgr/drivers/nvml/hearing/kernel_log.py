@@ -3,7 +3,7 @@
 The forms of the lines: the maker's kernel modules of 595.45 (kernel-open/nvidia/nv.c and nv-pci.c, uvm_global.c of
 kernel-open/nvidia-uvm, osinit.c and osapi.c of arch/nvalloc/unix/src, src/common/nvswitch/kernel, gpu/gsp/kernel_gsp.c,
 gpu/arch/ampere/kern_gpu_error_cont_ga100.c), and drivers/base/dd.c of the kernel. They count from their beginning, and
-of an Xid only its head up to the pid: what follows has the name of a program, any 15 bytes. Of errors of NVLink 5 the
+of an Xid only its head up to the pid: what follows has the name of a program, any 15 bytes. Of errors of NVLink the
 words are read to the line's end, which are longer than a name. The client of an API
 mismatch has 63. The module prints all its lines as ones that go on with another (KERN_CONT, nv_printf of
 kernel-open/nvidia/os-interface.c), so that pieces of lines cannot be left out here.
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from cmgr.drivers.kernel_log import KernelLog, Record
 from cmgr.drivers.nvml.codes import GSP_TIMEOUT
-from cmgr.drivers.nvml.hearing import nvlink5
+from cmgr.drivers.nvml.hearing import nvlink4, nvlink5
 from cmgr.frozen import dataclass
 
 _SLOT = r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})"
@@ -65,7 +65,7 @@ class Xid:
     """A line about a GPU. `asks`: the recovery action that it asks for in words of its own; 0: none.
 
     `pid`: the process that it came of, 0 where none is named. `part`: of MIG, the number of the GPU instance.
-    `nvlink`: the words of an error of NVLink 5.
+    `nvlink`: the words of an error of NVLink.
     """
 
     bus: str
@@ -73,7 +73,7 @@ class Xid:
     asks: int = 0
     pid: int = 0
     part: int | None = None
-    nvlink: nvlink5.Error | None = None
+    nvlink: nvlink4.Error | nvlink5.Error | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,7 @@ def parse(line: Record) -> Line | None:
     if found := _XID.match(text):
         number, part = int(found[5]), None if found[4] is None else int(found[4])
         asks = _asks(text) if number in _CONTAINED else 0
-        words = nvlink5.said(text[found.end() :]) if number in nvlink5.XIDS else None
-        return Xid(_bus(found), number, asks, int(found[6] or 0), part, words)
+        return Xid(_bus(found), number, asks, int(found[6] or 0), part, _of_nvlink(number, text[found.end() :]))
     if found := _SXID.match(text):
         fatal = found[3].startswith("Fatal") or int(found[2]) in _FATAL or "Shutting Down" in found[3]
         return SwitchXid(found[1], int(found[2]), fatal, line.number, line.seconds)
@@ -145,6 +144,12 @@ def parse(line: Record) -> Line | None:
     if _LOADED.match(text):
         return Loaded()
     return MemoryFailed() if _UVM.match(text) else None
+
+
+def _of_nvlink(number: int, words: str) -> nvlink4.Error | nvlink5.Error | None:
+    if number == nvlink4.XID:
+        return nvlink4.said(words)
+    return nvlink5.said(words) if number in nvlink5.XIDS else None
 
 
 def _asks(text: str) -> int:

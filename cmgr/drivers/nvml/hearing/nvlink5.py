@@ -48,6 +48,10 @@ class Error:
     info: int
     status: int
 
+    @property
+    def where(self) -> str:
+        return f"{self.unit}, link {self.link}"
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -78,13 +82,11 @@ def said(text: str) -> Error | None:
     return Error(found[1], found[2] == "Fatal", int(found[3]), int(found[4], 16), int(found[5], 16))
 
 
-def decision(xid: int, error: Error | None) -> Decision:
-    """Return what is to be done. `error`: None where no words are known.
+def decision(xid: int, error: Error) -> Decision:
+    """Return what is to be done.
 
     Where NVIDIA's decode does not have the error its word decides: the driver is asked about a fatal one.
     """
-    if error is None:
-        return Decision.ASK
     rows = [row for row in _rows() if row.xid == xid and any(error.info & mask == value for mask, value in row.forms)]
     if same := [row.decision for row in rows if row.status == error.status]:
         return max(same)

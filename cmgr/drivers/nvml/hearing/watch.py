@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
-from cmgr.drivers.nvml.hearing import kernel_log, nvlink5
+from cmgr.drivers.nvml.hearing import kernel_log
 from cmgr.drivers.nvml.hearing.culprits import Culprits
 from cmgr.drivers.nvml.hearing.heard import Heard
 from cmgr.drivers.nvml.hearing.nvlink5 import Decision
 from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
 from cmgr.drivers.nvml.hearing.reboots import Reboots
 from cmgr.drivers.nvml.hearing.switches import Switches
-from cmgr.drivers.nvml.hearing.xids import Xids
+from cmgr.drivers.nvml.hearing.xids import BY_WORDS, Xids
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Event, Refused
 from cmgr.drivers.nvml.library.session import Ended, InReset, Opening, Session
@@ -282,7 +282,7 @@ class Watch:
                     if fresh:
                         self._ears.culprits.has_line(chip, xid)
                         self._hear(chip, replace(line, number=xid))
-                    elif self._ears.xids.lasts(xid) and self._ears.xids.decision(line) is not Decision.IGNORE:
+                    elif self._ears.xids.lasts(xid) and self._decision(chip, line) is not Decision.IGNORE:
                         self._ears.xids.recall(line.bus, xid, number)
             case kernel_log.NotProbed() if fresh:
                 self._hear(chip, kernel_log.Xid(line.bus, kernel_log.LOST))
@@ -310,12 +310,17 @@ class Watch:
         number, waits = xid.number, self._ears.xids.waits_for_line(xid.number)
         if self._ears.log is None or number == codes.RECOVERY_ACTION_XID or not waits:
             self._hear(chip, xid)
-        elif number not in nvlink5.XIDS or not self._heard.is_known(chip, (_as_heard(number, d) for d in Decision)):
+        elif number not in BY_WORDS or not self._heard.is_known(chip, (_as_heard(number, d) for d in Decision)):
             self._ears.culprits.wait(chip, xid)
+
+    def _decision(self, chip: ChipId, said: kernel_log.Xid) -> Decision:
+        known = self._ears.machine.find(chip)
+        return self._ears.xids.decision(said, 0 if known is None else known.wired.architecture)
 
     def _hear(self, chip: ChipId, said: kernel_log.Xid) -> None:
         """Tell of an Xid, once. All else waits until it is told, its file, too: the kernel's log has it meanwhile."""
-        xids, xid, decision = self._ears.xids, said.number, self._ears.xids.decision(said)
+        xids, xid, decision = self._ears.xids, said.number, self._decision(chip, said)
+        xids.eases(self._bus(chip), xid)
         lasts = xids.lasts(xid) and decision is not Decision.IGNORE
         news = self._heard.is_news(chip, _as_heard(xid, decision), 0 if lasts else said.pid)
         if news and xid == codes.RECOVERY_ACTION_XID:
@@ -325,7 +330,7 @@ class Watch:
                 xids.add(self._bus(chip), xid, asks=decision is Decision.ASK)
             self._tell_xid(chip, said, decision)
             xids.keep()
-            if xids.is_judged(xid) and decision is not Decision.IGNORE:
+            if decision is Decision.ASK or (xids.is_judged(xid) and decision is not Decision.IGNORE):
                 self._read_after(chip, xids.settle(xid))
 
     def _tell_xid(self, chip: ChipId, said: kernel_log.Xid, decision: Decision) -> None:
@@ -333,8 +338,10 @@ class Watch:
         if decision is not Decision.LEVEL:
             why = "its maker says that it asks for nothing"
             if decision is Decision.ASK:
-                why = "nothing is done for it before the driver asks for a reset"
-            where = f" ({said.nvlink.unit}, link {said.nvlink.link})" if said.nvlink is not None else ""
+                judged = self._ears.xids.is_judged(xid)
+                waits = "before the driver asks for a reset" if judged else "before it is known what comes with it"
+                why = f"nothing is done for it {waits}"
+            where = f" ({said.nvlink.where})" if said.nvlink is not None else ""
             ring = next((each.ring for each in self._ears.machine.chips() if each.id == chip), None)
             self.say(Remarked(f"{code} of chip {chip}{where}: {why}", ring, loud=decision is Decision.ASK))
         elif self._ears.xids.lasts(xid):

@@ -8,13 +8,16 @@ Rules:
    old news, and a newer one happened while nobody listened. A restart of the machine ends all.
 4. All that an earlier life has left is remembered: a driver that asks for no action has the better word, for somebody
    else may have reset the GPU meanwhile.
-5. Of errors of NVLink 5 NVIDIA's decode says more than their number. Some ask for nothing, and for some the driver has
+5. Of errors of NVLink NVIDIA's decode says more than their number. Some ask for nothing, and for some the driver has
    the word: its action is what they ask for. Those count where it says nothing in the time that it has.
-6. Where there is no file cmgr is new on this machine. Others have lived with what the log tells: it counts only on a
+6. So it is with Xid 48: alone it asks for a reset, and for one that can wait where the error was contained (94) or its
+   memory was replaced (63). An older driver, which does not say that, writes these beside it.
+7. Where there is no file cmgr is new on this machine. Others have lived with what the log tells: it counts only on a
    GPU that itself says that something is wrong.
 """
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -24,7 +27,7 @@ from pathlib import Path
 from cmgr import atomic
 from cmgr.drivers.kernel_log import boot_id
 from cmgr.drivers.nvml import codes
-from cmgr.drivers.nvml.hearing import nvlink5
+from cmgr.drivers.nvml.hearing import nvlink4, nvlink5
 from cmgr.drivers.nvml.hearing.kernel_log import Xid
 from cmgr.drivers.nvml.hearing.nvlink5 import Decision
 from cmgr.frozen import dataclass
@@ -35,6 +38,12 @@ NAME = "nvml-xids.json"
 SETTLE, LOCKED = 2.0, 60.0
 """Seconds that the driver has for raising the recovery action after an Xid, which it does on a thread of its own; and
 where the GPU answers no more: whoever waits for its processor has the driver's locks for 45 s (kernel_gsp.c)."""
+
+BY_WORDS = frozenset({nvlink4.XID, *nvlink5.XIDS})
+"""Xids of which the words of their line decide."""
+
+_UNCORRECTABLE, _EASING = 48, frozenset({63, 94})
+"""The Xid of rule 6, and those beside which its reset can wait: NVIDIA's WORKFLOW_XID_48, and real logs."""
 
 _MODE = 0o640
 
@@ -53,7 +62,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Since:
-    """`asks`: the driver has the word, by rule 5. `doubtful`: by rule 6."""
+    """`asks`: it waits for another's word, by rules 5 and 6. `doubtful`: by rule 7."""
 
     at: float
     remembered: bool = False
@@ -73,6 +82,7 @@ class Xids:
         self._boot = boot_id() if boot is None else boot
         self._lock = threading.Lock()
         self._since: dict[str, dict[int, _Since]] = {}
+        self._eased: dict[str, float] = {}
         self._known_to = -1
         self._kept: object = None
         self._lives = False
@@ -124,23 +134,37 @@ class Xids:
         """Return the seconds after which an answer says what became of this Xid."""
         return LOCKED if xid in codes.HUSHING else SETTLE
 
-    def decision(self, said: Xid) -> Decision:
-        """Return what is to be done for it; one that the driver decides mostly asks for nothing."""
-        decided = nvlink5.decision(said.number, said.nvlink) if said.number in nvlink5.XIDS else Decision.LEVEL
-        if said.number == codes.GSP_TIMEOUT:
-            decided = Decision.ASK
-        return Decision.LEVEL if decided is Decision.ASK and not self.is_judged(said.number) else decided
+    def decision(self, said: Xid, architecture: int) -> Decision:
+        """Return what is to be done for it on a GPU of that architecture; what the driver decides mostly is nothing."""
+        decided = _decided(said, architecture)
+        waits = self.is_judged(said.number) or said.number == _UNCORRECTABLE
+        return Decision.LEVEL if decided is Decision.ASK and not waits else decided
 
     def waits_for_line(self, xid: int) -> bool:
         """Return whether what has to be known of an Xid is said by its line in the kernel's log alone."""
-        return xid in nvlink5.XIDS or not self.lasts(xid)
+        return xid in BY_WORDS or not self.lasts(xid)
 
     def add(self, bus: str, xid: int, *, asks: bool = False) -> None:
         """Count it from now on; `asks`: as the driver says. `keep` follows once it is told."""
         with self._lock:
-            there = self._since.setdefault(bus, {})
+            there, now = self._since.setdefault(bus, {}), self._now()
             asks = asks and (xid not in there or there[xid].asks)
-            there[xid] = _Since(self._now(), asks=asks)
+            if not (asks and self._can_wait(xid, self._eased.get(bus, -math.inf))):
+                there[xid] = _Since(now, asks=asks)
+
+    def eases(self, bus: str, xid: int) -> None:
+        """Note that this Xid was heard, beside which the reset for another can wait. `keep` follows."""
+        if xid not in _EASING:
+            return
+        with self._lock:
+            self._eased[bus] = self._now()
+            there = self._since.get(bus, {})
+            for other in [x for x, since in there.items() if since.asks and self._can_wait(x, since.at)]:
+                del there[other]
+
+    def _can_wait(self, xid: int, other: float) -> bool:
+        """Return whether the reset for this Xid can wait, by another that was heard then, or now if it was then."""
+        return not self.is_judged(xid) and self._now() <= other + SETTLE
 
     def keep(self) -> None:
         """Write those that count into the file, which takes as long as the file system likes."""
@@ -204,3 +228,11 @@ class Xids:
         """Note that this line of the log is known; it is written with what changes next."""
         with self._lock:
             self._known_to = max(line, self._known_to)
+
+
+def _decided(said: Xid, architecture: int) -> Decision:
+    if isinstance(said.nvlink, nvlink4.Error):
+        return nvlink4.decision(said.nvlink, architecture)
+    if isinstance(said.nvlink, nvlink5.Error):
+        return nvlink5.decision(said.number, said.nvlink)
+    return Decision.ASK if said.number in {*BY_WORDS, codes.GSP_TIMEOUT, _UNCORRECTABLE} else Decision.LEVEL

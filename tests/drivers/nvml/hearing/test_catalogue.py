@@ -17,6 +17,7 @@ from cmgr.drivers.nvml.hearing import kernel_log, nvlink5
 from cmgr.drivers.nvml.hearing.kernel_log import parse
 from cmgr.drivers.nvml.hearing.nvlink5 import Decision
 from cmgr.drivers.nvml.hearing.xids import NAME, Xids
+from cmgr.drivers.nvml.library import abi
 from cmgr.model.values.faults import FaultCode
 from tests.drivers.test_vendors import PACKAGE
 
@@ -63,8 +64,40 @@ def test_every_xid_every_sxid_and_every_row_of_the_decode_has_its_consequence(tm
             for info in (int(row["v1"]["value"], 16), int(row["v2"]["value"], 16), int(row["v2"]["value"], 16) | BIT):
                 said = parse(Record(line(row, unit, info)))
                 assert isinstance(said, kernel_log.Xid)
-                assert xids(tmp_path).decision(said) is means[row["resolution"]], line(row, unit, info)
+                assert xids(tmp_path).decision(said, abi.HOPPER) is means[row["resolution"]], line(row, unit, info)
     assert (len(numbers), len(CATALOGUE["decode"])) == (177, 94)
+
+
+# NVIDIA/NVSentinel#364: the bits of each register that NVIDIA's procedure names, and those of them that it lets be.
+NAMED = {0: {0, 1, 4, 5, 8, 9, 12, 16, 17, 20, 21, 22, 23, 24, 27, 28, 29, 30}, 2: {0, 1, 2, 6, 13, 16, 17, 18, 19}}
+NAMED |= {3: {16, 17, 18}, 4: set(range(18, 30))}
+LET_BE = {0: {0, 23, 30}, 4: {20, 23, 26, 29}}
+
+
+def of_bits(bits: dict[int, set[int]]) -> kernel_log.Xid:
+    registers = ", ".join(f"0x{sum(1 << bit for bit in bits.get(register, ())):x}" for register in range(7))
+    # The head is of older drivers, which fill in a pid and a name that are not known.
+    head = "NVRM: Xid (PCI:0003:00:00): 74, pid='<unknown>', name=<unknown>, "
+    said = parse(Record(f"{head}NVLink: fatal error detected on link 14({registers})"))
+    assert isinstance(said, kernel_log.Xid)
+    assert said.nvlink is not None
+    assert said.nvlink.where == "link 14"
+    return said
+
+
+def test_every_bit_of_an_nvlink_error_has_its_consequence(tmp_path: Path) -> None:
+    known, older = xids(tmp_path), xids(tmp_path, 550)
+    for register in range(7):
+        for bit in range(32):
+            said, let_be = of_bits({register: {bit}}), bit in LET_BE.get(register, ())
+            assert not let_be or bit in NAMED[register]
+            assert known.decision(said, abi.HOPPER) is (Decision.IGNORE if let_be else Decision.ASK), (register, bit)
+            assert older.decision(said, abi.HOPPER) is (Decision.IGNORE if let_be else Decision.LEVEL), (register, bit)
+            assert known.decision(said, abi.AMPERE) is Decision.ASK, "the bits of other GPUs are others"
+            beside = of_bits({register: {bit}, 4: {23}, 0: {30}} if register not in LET_BE else {**LET_BE, 3: {18}})
+            assert known.decision(beside, abi.HOPPER) is Decision.ASK, "one that is let be hides no other"
+    assert known.decision(of_bits(LET_BE), abi.HOPPER) is Decision.IGNORE
+    assert known.decision(of_bits({}), abi.HOPPER) is Decision.ASK
 
 
 def consequence(text: str, known: Xids) -> str:
@@ -83,7 +116,7 @@ def consequence(text: str, known: Xids) -> str:
             return "the driver decides"
         case kernel_log.Xid() as said:
             words = {Decision.IGNORE: "nothing is done", Decision.ASK: "the driver decides"}
-            return words.get(known.decision(said)) or LEVELS.get(FaultCode(code_of(said.number)), "unknown")
+            return words.get(known.decision(said, abi.HOPPER)) or LEVELS.get(FaultCode(code_of(said.number)), "unknown")
         case other:
             raise AssertionError(other)
 
@@ -112,6 +145,7 @@ def test_every_real_line_has_its_consequence(tmp_path: Path) -> None:
             nvlink5.Error("TLW_RX_PIPE0", False, 13, 0x143, 1),
         ),
         ("NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x025525c6", None),
+        ("NVLink: fatal error detected on link 1", None),
         ("Placeholder message", None),
         ("", None),
     ],
@@ -132,6 +166,7 @@ def test_the_words_of_a_line_are_read(text: str, read: nvlink5.Error | None) -> 
         (149, nvlink5.Error("NETIR_BER_EVENT", False, 0, 0x13, 0x8), Decision.IGNORE),
         (149, nvlink5.Error("NETIR_MFDE_EVENT", True, 0, 0x14, 0x8), Decision.ASK),
         (149, None, Decision.ASK),
+        (74, None, Decision.ASK),
         (79, None, Decision.LEVEL),
     ],
 )
@@ -139,6 +174,6 @@ def test_errors_that_no_row_has_alone_are_decided(
     tmp_path: Path, xid: int, said: nvlink5.Error | None, decision: Decision
 ) -> None:
     told = kernel_log.Xid("0000:04:00.0", xid, nvlink=said)
-    assert xids(tmp_path).decision(told) is decision
+    assert xids(tmp_path).decision(told, abi.HOPPER) is decision
     older = Decision.LEVEL if decision is Decision.ASK else decision
-    assert xids(tmp_path, 550).decision(told) is older, "a driver without an action cannot be asked"
+    assert xids(tmp_path, 550).decision(told, abi.HOPPER) is older, "a driver without an action cannot be asked"

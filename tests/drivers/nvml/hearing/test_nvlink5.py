@@ -1,4 +1,4 @@
-"""Errors of NVLink 5: what asks for nothing stops nobody, and where the driver decides it is waited for."""
+"""Errors of NVLink and of memory: what asks for nothing stops nobody, and whoever decides is waited for."""
 
 from pathlib import Path
 
@@ -99,3 +99,39 @@ def test_one_that_asks_for_a_reset_counts_whatever_comes_after_it(tmp_path: Path
     assert xids.codes(BUS, asked(None)) == ("Xid 145",)
     assert xids.waits_for_line(145)
     assert not xids.waits_for_line(140)
+
+
+def test_of_a_memory_error_it_is_waited_for_what_the_driver_says_or_what_comes_with_it(
+    nvidia: Make, opened: Open
+) -> None:
+    # The lines: NVIDIA/gpu-operator#1146, stas00/ml-engineering debug/hardware-troubleshooting.md.
+    machine = nvidia(hosts.host_h100(3), 535)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    double = "48, pid='<unknown>', name=<unknown>, An uncorrectable double bit error (DBE) has been detected on GPU"
+    machine.log(line(machine, 1, double))
+    machine.log(line(machine, 1, "63, pid=1896, Row Remapper: New row marked for remapping, reset gpu to activate."))
+    told.has(ChipId(1), Assertion.ONCE, "Xid 63")
+    machine.log(line(machine, 2, double))
+    eventually(lambda: len(remarks(told)) == 2)
+    waits = "nothing is done for it before it is known what comes with it"
+    assert remarks(told) == [f"Xid 48 of chip 1: {waits}", f"Xid 48 of chip 2: {waits}"]
+    eventually(lambda: codes(driver, 2) == ["Xid 48"])
+    assert codes(driver, 1) == []
+
+
+def test_an_nvlink_error_that_can_be_ignored_stops_nobody(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    # NVIDIA/NVSentinel, pkg/xid/parser/csv_test.go, with a bit of the fifth register, and with one that nobody ignores.
+    words = "74, NVLink: fatal error detected on link 14(0x0, 0x0, {}, 0x0, 0x800000, 0x0, 0x0)"
+    machine.log(line(machine, 1, words.format("0x0")))
+    machine.log(line(machine, 2, words.format("0x10000")))
+    eventually(lambda: len(remarks(told)) == 2)
+    assert remarks(told) == [
+        "Xid 74 of chip 1 (link 14): its maker says that it asks for nothing",
+        "Xid 74 of chip 2 (link 14): nothing is done for it before the driver asks for a reset",
+    ]
+    machine.act(2, 1)
+    told.has(ChipId(2), Assertion.OCCURRED, "E0010001")
+    assert (reported(told.facts), codes(driver, 1)) == ([(ChipId(2), "E0010001", Assertion.OCCURRED)], [])
