@@ -100,6 +100,13 @@ def test_an_isolated_chip_is_told_with_its_cause_and_is_not_healthy() -> None:
     node = isolated(machine(), 2)
     assert told(of("cmgr_chip_isolated", look(node))) == {"2 level": 1}
     assert told(of("cmgr_chip_healthy", look(node))) == {"0": 1, "1": 1, "3": 1}
+    assert {labels[0]: value for labels, value in of("cmgr_chips", look(node))} == {
+        "healthy": 3, "unhealthy": 1, "unknown": 0,
+    }  # fmt: skip
+    silent = {chip: ChipReport(chip, error="gone") for chip in (ChipId(0), ChipId(2))}
+    node = replace(node, reports={**node.reports, **silent})
+    assert told(of("cmgr_chips", look(node))) == {"healthy": 2, "unhealthy": 1, "unknown": 1}
+    assert told(of("cmgr_chips", look(replace(machine(), reports={})))) == {"unknown": 4}
     other = replace(node, isolations={ChipId(1): Isolation(ChipId(1), T0, "frequency", "often")})
     assert told(of("cmgr_chip_isolated", look(other))) == {"1 frequency": 1}, "a cause that is new is told as well"
 

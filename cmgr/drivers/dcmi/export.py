@@ -41,6 +41,9 @@ _DEVICES = {
     "Fan": ("fan-",),
     "PCIe": ("pci-",),
 }
+_ALARM = "ALM-0x"
+"""The beginning of the codes of a BMC's own alarms: in these documents they are the digits alone."""
+
 _LEVELS = ("NotHandleFault", "PreSeparateFault", "SeparateFault")
 _STATUS = ("Healthy", "PreSeparate", "UnHealthy")
 
@@ -196,7 +199,7 @@ def fault_node(node: Node, host: str, at: datetime) -> list[Json]:
         entry = _entry(picture, kind, chip, gravest, sorted(told, reverse=True))
         order = ("fault_type", "npu_name", "fault_level", "fault_handling", "large_model_fault_level", "fault_code")
         faults.append({key: entry[key] for key in order})
-    broken = sorted({fault.code for fault in active(node) if _level(fault)}, reverse=True)
+    broken = sorted({fault.code.removeprefix(_ALARM) for fault in _of_machine(node) if _level(fault)}, reverse=True)
     if broken:
         # Of a fault of the machine the chip and the handling are empty.
         nothing = dict.fromkeys(("npu_name", "fault_level", "fault_handling", "large_model_fault_level"), "")
@@ -219,24 +222,37 @@ def fault_node(node: Node, host: str, at: datetime) -> list[Json]:
     ]
 
 
-def _device(code: str) -> str:
-    """Return the type of the part that has this fault of the machine: NodeD's words where it has one."""
-    return next((kind for kind, codes in _DEVICES.items() if code.startswith(codes)), "Other")
+def _of_machine(node: Node) -> list[MachineFault]:
+    """Return the faults of the machine that these documents have: of a BMC's alarms those in a table, as NodeD does."""
+    return [fault for fault in active(node) if not fault.code.startswith(_ALARM) or fault.code in node.catalog.entries]
+
+
+def _place(fault: MachineFault) -> tuple[str, str, int | None]:
+    """Return the type of the part that has this fault, the part, and the number that its BMC gives to it.
+
+    The types are NodeD's words where it has one; a part that has an alarm of the BMC is called by type and number.
+    """
+    kind, _, number = fault.part.rpartition(" ")
+    if fault.code.startswith(_ALARM) and number.isdecimal():
+        return kind, fault.part, int(number)
+    return next((kind for kind, codes in _DEVICES.items() if fault.code.startswith(codes)), "Other"), fault.part, None
 
 
 def _node_info(node: Node) -> Json:
-    by_part: dict[tuple[str, str], list[MachineFault]] = {}
-    for fault in active(node):
-        by_part.setdefault((_device(fault.code), fault.part), []).append(fault)
-    parts, found, gravest = sorted(by_part), [], 0
-    for device, part in parts:
-        faults = by_part[device, part]
-        level = max(map(_level, faults))
+    by_part: dict[tuple[str, str, int | None], list[MachineFault]] = {}
+    for fault in _of_machine(node):
+        by_part.setdefault(_place(fault), []).append(fault)
+    parts = sorted(by_part, key=lambda place: (place[0], place[2] is None, place[2] or 0, place[1]))
+    found, gravest = [], 0
+    for place in parts:
+        device, part, number = place
+        others = [other for kind, other, told in parts if kind == device and told is None]
+        level = max(map(_level, by_part[place]))
         found.append(
             {
                 "DeviceType": device,
-                "DeviceId": [other for kind, other in parts if kind == device].index(part),
-                "FaultCode": [fault.code for fault in faults],
+                "DeviceId": others.index(part) if number is None else number,
+                "FaultCode": [fault.code.removeprefix(_ALARM) for fault in by_part[place]],
                 "FaultLevel": _LEVELS[level],
             }
         )
@@ -271,17 +287,15 @@ def _dead_links(node: Node) -> Mapping[FaultCode, datetime]:
 
 
 def switch_info(node: Node, _host: str, at: datetime) -> Json:
-    """Return what is known of the switch: no driver tells of it, and the links of all chips being dead tells enough."""
+    """Return what is known of the switch while the links of all chips are dead; no driver tells of it otherwise."""
     dead = _dead_links(node)
-    level = _SUB_HEALTH if dead else ""
+    times = {code.lower(): _number(since, 1000) for code, since in dead.items()}
     return {
-        "FaultCode": [code.lower() for code in dead],
-        "FaultLevel": level,
+        "FaultCode": list(times),
+        "FaultLevel": _SUB_HEALTH,
         "UpdateTime": _number(at, 1),
-        "NodeStatus": "SubHealthy" if dead else "Healthy",
-        "FaultTimeAndLevelMap": {
-            code.lower(): {"fault_time": _number(since, 1000), "fault_level": level} for code, since in dead.items()
-        },
+        "NodeStatus": "SubHealthy",
+        "FaultTimeAndLevelMap": {c: {"fault_time": at, "fault_level": _SUB_HEALTH} for c, at in times.items()},
     }
 
 
@@ -323,8 +337,8 @@ def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, b
         "cluster-device": ("cluster-info-device-0", cluster_device),
         "fault-node": ("vcjob-fault-npu-cm", fault_node),
     }
-    if _family(node) == _WITH_PORTS and node.chips.keys() <= node.reports.keys():
-        # Chips of other families have no links that a switch could be known by.
+    if _family(node) == _WITH_PORTS and _dead_links(node):
+        # Nobody looks at the switch: without dead links nothing is known of it, and it is not called healthy.
         made = {
             **made,
             "switchinfo": (f"mindx-dl-switchinfo-{host}", switch_info),

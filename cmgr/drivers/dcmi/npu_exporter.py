@@ -41,6 +41,9 @@ _PLAIN = {
     "npu_chip_info_hbm_ecc_total_single_bit_error_cnt": "ecc_hbm_single_errors",
     "npu_chip_info_hbm_ecc_total_double_bit_error_cnt": "ecc_hbm_double_errors",
     "npu_chip_info_hbm_ecc_double_bit_isolated_pages_cnt": "ecc_hbm_double_isolated_pages",
+    "npu_chip_info_hbm_ecc_enable_flag": "ecc_hbm_enabled",
+    "npu_chip_info_hbm_ecc_single_bit_error_cnt": "ecc_hbm_recent_single_errors",
+    "npu_chip_info_hbm_ecc_double_bit_error_cnt": "ecc_hbm_recent_double_errors",
     "npu_chip_info_total_memory": "memory_megabytes",
     "npu_chip_info_used_memory": "memory_used_megabytes",
     "npu_chip_mac_tx_pause_num": "network_sent_pause_packets",
@@ -49,7 +52,12 @@ _PLAIN = {
     "npu_chip_mac_rx_pfc_pkt_num": "network_received_pfc_packets",
     "npu_chip_mac_tx_bad_pkt_num": "roce_bad_sent_errors",
     "npu_chip_mac_rx_bad_pkt_num": "roce_bad_received_errors",
+    "npu_chip_mac_tx_bad_oct_num": "network_sent_bad_bytes",
+    "npu_chip_mac_rx_bad_oct_num": "network_received_bad_bytes",
     "npu_chip_info_rx_fcs_num": "roce_fcs_errors",
+    "npu_chip_info_rx_ecn_num": "network_received_ecn_packets",
+    "npu_chip_info_sio_crc_tx_err_cnt": "sio_sent_crc_errors",
+    "npu_chip_info_sio_crc_rx_err_cnt": "sio_received_crc_errors",
     "npu_chip_roce_tx_all_pkt_num": "network_sent_roce_packets",
     "npu_chip_roce_rx_all_pkt_num": "network_received_roce_packets",
     "npu_chip_roce_tx_err_pkt_num": "roce_sent_errors",
@@ -86,11 +94,18 @@ _MADE: Mapping[str, tuple[str, Callable[[float], float]]] = {
 def told(node: Node, measured: Mapping[ChipId, Values]) -> Iterable[Told]:
     """Return what NPU Exporter would tell of these chips."""
     yield Told("machine_npu_nums", {}, float(len(node.chips)))
+    yield Told("machine_card_nums", {}, float(len({chip.card for chip in node.chips.values()})))
+    health = [measured.get(chip, {}).get("health") for chip in node.chips]
+    unknown, well = health.count(None), health.count(0)
+    for state, chips in (("healthy", well), ("unhealthy", len(health) - well - unknown), ("unknown", unknown)):
+        yield Told(f"machine_{state}_npu_nums", {}, float(chips))
     for number, chip in sorted(node.chips.items()):
         users = sorted((c for c in node.containers.values() if c.running and number in c.chips), key=lambda c: c.key)
         labels = _labels(chip, users)
         values = {name: value for name, value in measured.get(number, {}).items() if isinstance(value, float | int)}
         yield Told("npu_chip_info_name", _renamed(labels, "model_name", "name"), 1.0)
+        if chip.board:
+            yield Told("npu_chip_info_serial_number", {**labels, "serial_number": _cut(chip.board)}, 1.0)
         yield from _measured(labels, values)
         codes = sorted({fault.code for fault in active_faults(node, number)})[:MOST_CODES]
         for place, code in enumerate(c for c in codes if _is_hexadecimal(c)):

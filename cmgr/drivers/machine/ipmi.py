@@ -61,8 +61,7 @@ class Ipmi:
         self._before: frozenset[str] | None = None
 
     def look(self) -> Sequence[Symptom]:
-        if not any((self._root / device).exists() for device in _DEVICES):
-            raise Off("there is no BMC (/dev/ipmi0)")
+        require(self._root)
         sensors = sensed(self._ask("sdr", "elist").text)
         now = moment(*self._ask("sel", "time", "get").text.partition(" ")[::2])
         log = entries(self._ask("-c", "sel", "list", "last", _NEWEST).text)
@@ -78,13 +77,23 @@ class Ipmi:
         return [*sensors, *events]
 
     def _ask(self, *words: str) -> Said:
-        said = ask(self._program, words, self._seconds)
-        complaint = said.complaint.strip().splitlines()[-1:] or ["it does not say why"]
-        if said.status != 0 and "Permission denied" in said.complaint:
-            raise Off(f"ipmitool has no right: {complaint[0]}")
-        if said.status != 0:
-            raise DriverError(f"ipmitool {' '.join(words[-2:])} failed: {complaint[0][:200]}")
-        return said
+        return checked(ask(self._program, words, self._seconds), words)
+
+
+def require(root: Path) -> None:
+    """Raise `Off` where the kernel knows no BMC."""
+    if not any((root / device).exists() for device in _DEVICES):
+        raise Off("there is no BMC (/dev/ipmi0)")
+
+
+def checked(said: Said, words: Sequence[str]) -> Said:
+    """Return what ipmitool has said to these words. Raises `Off` and `DriverError` where it has failed."""
+    complaint = said.complaint.strip().splitlines()[-1:] or ["it does not say why"]
+    if said.status != 0 and "Permission denied" in said.complaint:
+        raise Off(f"ipmitool has no right: {complaint[0]}")
+    if said.status != 0:
+        raise DriverError(f"ipmitool {' '.join(words[-2:])} failed: {complaint[0][:200]}")
+    return said
 
 
 def sensed(text: str) -> list[Symptom]:

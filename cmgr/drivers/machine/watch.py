@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cmgr.config.sources import Machine
 from cmgr.drivers.machine.file_systems import FileSystems
+from cmgr.drivers.machine.ibmc import Ibmc
 from cmgr.drivers.machine.ipmi import Ipmi
 from cmgr.drivers.machine.kernel import Kernel
 from cmgr.drivers.machine.smart import Smart
@@ -86,6 +87,7 @@ def sources(settings: Machine, names: Sequence[str]) -> list[Source]:
         FileSystems(root),
         Sensors(root),
         Ipmi(root, settings.ipmitool, seconds),
+        Ibmc(root, settings.ipmitool, seconds),
         Kernel(root),
     ]
     return [source for source in made if source.name in names]

@@ -11,6 +11,7 @@ from functools import partial
 
 from cmgr import __version__
 from cmgr.model.scope import active_faults, pre_isolating
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.presence import Presence
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.groups import GroupPhase
@@ -31,6 +32,7 @@ from cmgr.words import one_line
 
 STATES = ("starting", "ready", "degraded", "hangs", "stopping")
 CAUSES = ("level", "escalation", "budget", "boot", "operator")
+CHIPS = ("healthy", "unhealthy", "unknown")
 STATUSES = ("running", "pausing", "paused", "resuming", "settling", "failed", "down")
 OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed")
 RESULTS = ("cured", "failed", "refused")
@@ -282,6 +284,20 @@ def _chips(look: Look) -> Samples:
 gauge("cmgr_chip_healthy", "Whether nothing known speaks against the chip.", "chip")(
     lambda look: (((str(chip),), float(view.healthy(look.node, chip))) for chip in sorted(look.node.chips))
 )
+
+
+@gauge("cmgr_chips", "Chips by what is known of them; unknown: not read yet in this life, or no answer.", "state")
+def _counted(look: Look) -> Samples:
+    found = [_state(look, chip) for chip in look.node.chips]
+    return (((state,), float(found.count(state))) for state in CHIPS)
+
+
+def _state(look: Look, chip: ChipId) -> str:
+    report = look.node.reports.get(chip)
+    answers = report is not None and not report.error
+    if not answers and chip not in look.node.isolations:
+        return "unknown"
+    return "healthy" if view.healthy(look.node, chip) else "unhealthy"
 
 
 @gauge("cmgr_chip_pre_isolated", "1 when nothing new is started on the chip, while what runs there goes on.", "chip")

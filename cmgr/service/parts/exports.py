@@ -34,6 +34,7 @@ class Exports(Part):
         self.host = settings.node or socket.gethostname()
         self._due, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._keep, name="exports", daemon=True)
+        self._kept: set[Path] = set()
         self.trouble = ""
 
     def text(self, name: str, *, described: bool = False) -> bytes:
@@ -97,15 +98,20 @@ class Exports(Part):
             self._due.wait(self._settings.every.total_seconds())
 
     def write(self) -> None:
-        """Write every document's file. Raises `OSError`."""
+        """Write every document's file, and take away those of documents that are no more. Raises `OSError`."""
         directory = Path(self._settings.dir)
         if not directory.is_absolute():
             raise OSError(f"{directory} is no absolute path")
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         group = directory.stat().st_gid
+        kept: set[Path] = set()
         for file, text in self._documents().values():
             # A host's name is this machine's own word, and still no path.
             path = directory / f"{file.replace(os.sep, '_')}.json"
+            kept.add(path)
             with atomic.written(path, MODE, durable=False) as out:
                 os.fchown(out.fileno(), -1, group)
                 out.write(text)
+        for gone in self._kept - kept:
+            gone.unlink(missing_ok=True)
+        self._kept = kept

@@ -142,7 +142,8 @@ def test_what_only_a_person_ends_is_called_so_without_a_fault_too() -> None:
     ],
 )
 def test_a_document_is_described_as_its_config_map(name: str, config_map: str, space: str, key: str) -> None:
-    file, text = EXPORT.documents(ailing(), "node133", moment(ROWS))[name]
+    node = replace(dead_links(), watched=frozenset({"memory"}))
+    file, text = EXPORT.documents(node, "node133", moment(ROWS))[name]
     labels = "mx-consumer-volcano=true" if name.startswith("cluster-") else "<none>"
     assert EXPORT.described(name, file, text.decode()).splitlines() == [
         f"Name:         {config_map}", f"Namespace:    {space}", f"Labels:       {labels}", "Annotations:  <none>", "",
@@ -247,6 +248,28 @@ def test_parts_of_the_machine_are_told_one_by_one_and_the_gravest_says_how_it_is
     assert json.loads(gone["nodeinfo"])["NodeInfo"]["NodeStatus"] == "UnHealthy"
 
 
+def test_alarms_of_the_bmc_have_the_makers_codes_parts_and_numbers_beside_cmgrs_own_words() -> None:
+    node = ailing(
+        ("ALM-0x0300000D", "PSU 2", Handling.NotHandleFault),
+        ("ALM-0x03000013", "PSU 2", Handling.NotHandleFault),
+        ("psu-failed", "BMC Status 10.2", Handling.SubHealthFault),
+        ("ALM-0x28000053", "Cable 10", Handling.PreSeparateNPU),
+        ("ALM-0x28000053", "Cable 9", Handling.PreSeparateNPU),
+        ("ALM-0x0000001D", "what a drill says", Handling.PreSeparateNPU),
+        ("ALM-0x2C000099", "System 1", Handling.NotHandleFault),  # In no table: NodeD leaves it out, too.
+    )
+    told = json.loads(documents(node)["nodeinfo"])["NodeInfo"]["FaultDevList"]
+    assert [(row["DeviceType"], row["DeviceId"], row["FaultCode"]) for row in told] == [
+        ("Cable", 9, ["28000053"]),
+        ("Cable", 10, ["28000053"]),
+        ("Other", 0, ["0000001D"]),
+        ("PSU", 2, ["0300000D", "03000013"]),
+        ("PSU", 0, ["psu-failed"]),
+    ]
+    (whole,) = json.loads(documents(node)["fault-node"])
+    assert [row["fault_code"] for row in whole["FaultDeviceList"]] == ["28000053,0000001D"]
+
+
 def test_a_machine_that_ails_offers_no_chip_and_blames_none() -> None:
     told = json.loads(documents(ailing(("memory-uncorrected", "DIMM3", Handling.PreSeparateNPU)))["deviceinfo"])
     chips = told["DeviceInfo"]["DeviceList"]
@@ -270,18 +293,20 @@ def test_volcano_is_told_that_the_machine_ails_and_of_no_chip_and_no_handling_th
     assert json.loads(documents(slight)["fault-node"]) == [], "the node is healthy with it"
 
 
-def test_a_switch_is_known_by_the_links_of_all_chips_in_the_bytes_of_the_vendors_example() -> None:
-    wanted = GOLDEN.joinpath("cluster-switch.json").read_bytes().rstrip()
-    assert documents(machine(), host="localhost.localdomain", at=1763544679000)["cluster-switch"] == wanted
+def dead_links(chips: int = 8) -> Node:
+    """Return a machine of eight chips, of which so many have a dead link."""
+    down = [fault(c, "81078603", Handling.PreSeparateNPU, LINK + c, FaultClass.NETWORK) for c in range(chips)]
+    return machine(*down)
 
 
-def test_dead_links_of_all_chips_keep_new_work_from_the_node_and_some_do_not() -> None:
-    def down(*chips: int) -> Node:
-        return machine(*(fault(c, "81078603", Handling.PreSeparateNPU, LINK + c, FaultClass.NETWORK) for c in chips))
+def test_a_switch_is_told_of_in_the_form_of_the_vendors_example() -> None:
+    (name, wanted), *_ = json.loads(GOLDEN.joinpath("cluster-switch.json").read_bytes()).items()
+    told = json.loads(documents(dead_links(), host="localhost.localdomain")["cluster-switch"])
+    assert {name: list(wanted)} == {name: list(each) for name, each in told.items()}
 
-    some = json.loads(documents(down(*range(7)))["switchinfo"])
-    assert (some["NodeStatus"], some["FaultCode"]) == ("Healthy", [])
-    assert json.loads(documents(down(*range(8)))["switchinfo"]) == {
+
+def test_dead_links_of_all_chips_keep_new_work_from_the_node() -> None:
+    assert json.loads(documents(dead_links())["switchinfo"]) == {
         "FaultCode": ["81078603"],
         "FaultLevel": "SubHealth",
         "UpdateTime": 1744182144,
@@ -290,9 +315,9 @@ def test_dead_links_of_all_chips_keep_new_work_from_the_node_and_some_do_not() -
     }
 
 
-def test_no_switch_is_called_healthy_whose_links_nobody_has_heard_of() -> None:
-    assert "switchinfo" not in documents(replace(machine(), reports={}))
-    assert "switchinfo" not in documents(machine(model="310P3")), "they have no ports"
+def test_no_switch_is_called_healthy_for_nobody_looks_at_it() -> None:
+    for node in (machine(), dead_links(7), replace(machine(), reports={})):
+        assert not {"switchinfo", "cluster-switch"} & documents(node).keys()
 
 
 def said(chip: int, assertion: Assertion | None, **more: Any) -> Note:

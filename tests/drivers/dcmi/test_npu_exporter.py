@@ -12,6 +12,7 @@ from cmgr.model.values.node import Node
 from cmgr.vendor import told_too
 from tests.support.picture import faulty, machine, running
 
+STATES = ("healthy", "unhealthy", "unknown")
 LABELS = ["id", "model_name", "vdie_id", "pcie_bus_info", "namespace", "pod_name", "container_name"]
 
 
@@ -30,6 +31,7 @@ def values(node: Node, name: str) -> dict[str, float]:
 def test_a_chips_values_have_the_exporters_names_labels_and_units() -> None:
     known = measured()
     known[ChipId(2)] |= {"voltage_volts": 0.85, "optics_volts": 3.3, "health": 1, "hccs1_sent_flits": 7}
+    known[ChipId(2)] |= {"ecc_hbm_enabled": 1, "ecc_hbm_recent_single_errors": 3, "sio_received_crc_errors": 6}
     known[ChipId(2)] |= {"ecc_hbm_double_isolated_pages": 1, "hbm_percent": 11, "hbm_bandwidth_percent": 77}
     found = {t.name: t for t in told(machine(), known) if t.labels.get("id") == "2"}
     assert list(found["npu_chip_info_voltage"].labels) == LABELS
@@ -40,15 +42,35 @@ def test_a_chips_values_have_the_exporters_names_labels_and_units() -> None:
     assert found["npu_chip_info_hbm_total_memory"].value == 65536
     assert found["npu_chip_info_hccs_statistic_info_tx_cnt_1"].value == 7
     assert found["npu_chip_info_hbm_ecc_double_bit_isolated_pages_cnt"].value == 1
+    assert found["npu_chip_info_hbm_ecc_enable_flag"].value == 1
+    assert found["npu_chip_info_hbm_ecc_single_bit_error_cnt"].value == 3
+    assert found["npu_chip_info_sio_crc_rx_err_cnt"].value == 6
     assert found["npu_chip_info_hbm_utilization"].value == 11
     assert found["npu_chip_info_hbm_bandwidth_utilization"].value == 77
     assert "name" in found["npu_chip_info_name"].labels
     assert values(machine(), "machine_npu_nums") == {"": 4}
+    assert "npu_chip_info_serial_number" not in found
+    node = machine()
+    node = replace(node, chips={c: replace(chip, board="02" * 40, card=c // 2) for c, chip in node.chips.items()})
+    serial = next(t for t in told(node, known) if t.name == "npu_chip_info_serial_number")
+    assert list(serial.labels) == [*LABELS, "serial_number"]
+    assert serial.labels["serial_number"] == "02" * 32
+    assert values(node, "machine_card_nums") == {"": 2}
+
+
+def test_chips_are_counted_by_their_health_and_all_of_them_once() -> None:
+    known = {ChipId(0): {"health": 0.0}, ChipId(1): {"health": 3.0}, ChipId(2): {"temperature_celsius": 40.0}}
+    counts = {t.name: t.value for t in told(machine(), known) if t.name.startswith("machine_")}
+    assert counts == {
+        "machine_npu_nums": 4, "machine_card_nums": 1, "machine_healthy_npu_nums": 1, "machine_unhealthy_npu_nums": 1,
+        "machine_unknown_npu_nums": 2,
+    }  # fmt: skip
 
 
 def test_what_was_not_measured_is_not_told() -> None:
     names = {t.name for t in told(machine(), {})}
-    assert names == {"machine_npu_nums", "npu_chip_info_name", "npu_container_info", "npu_chip_info_process_info_num"}
+    counts = {"machine_npu_nums", "machine_card_nums", *(f"machine_{s}_npu_nums" for s in STATES)}
+    assert names == counts | {"npu_chip_info_name", "npu_container_info", "npu_chip_info_process_info_num"}
 
 
 def test_faults_are_told_as_numbers() -> None:

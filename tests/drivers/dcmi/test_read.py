@@ -126,6 +126,9 @@ def test_what_can_be_measured_is_measured(machine: Standin, opened: Open) -> Non
             "hbm_bandwidth_percent": 30,
             "vector_percent": 36,
             "overall_percent": 39,
+            "ecc_hbm_enabled": 1,
+            "ecc_hbm_recent_single_errors": 3,
+            "ecc_hbm_recent_double_errors": 1,
             "ecc_hbm_single_errors": 30,
             "ecc_hbm_double_errors": 10,
             "ecc_hbm_double_isolated_pages": 1,
@@ -139,6 +142,17 @@ def test_what_can_be_measured_is_measured(machine: Standin, opened: Open) -> Non
     assert (carried["network_received_roce_packets"], carried["network_sent_cnp_packets"]) == (30, 37)
     assert (carried["roce_fcs_errors"], carried["roce_retry_errors"]) == (28, 42)
     assert carried["network_reachable"] == 1
+
+
+def test_bad_bytes_and_marks_of_congestion_are_counted(machine: Standin, opened: Open) -> None:
+    carried = opened(machine).measure([ChipId(1)])[ChipId(1)]
+    assert (carried["network_sent_bad_bytes"], carried["network_received_bad_bytes"]) == (23, 27)
+    assert carried["network_received_ecn_packets"] == 43
+
+
+def test_a_chip_of_two_dies_counts_the_errors_between_them(ascend: Make, opened: Open) -> None:
+    told = opened(ascend(hosts.host_a3())).measure([ChipId(1)])[ChipId(1)]
+    assert (told["sio_sent_crc_errors"], told["sio_received_crc_errors"]) == (5, 6)
 
 
 def test_older_drivers_count_links_in_fewer_bits(machine: Standin, opened: Open) -> None:

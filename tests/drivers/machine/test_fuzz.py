@@ -9,6 +9,7 @@ import pytest
 from cmgr.config.sources import SOURCES, Machine
 from cmgr.drivers.kernel_log import Record
 from cmgr.drivers.machine.file_systems import FileSystems
+from cmgr.drivers.machine.ibmc import Ibmc
 from cmgr.drivers.machine.ipmi import Ipmi, entries, sensed
 from cmgr.drivers.machine.kernel import Kernel, said
 from cmgr.drivers.machine.smart import Smart
@@ -19,6 +20,7 @@ from cmgr.errors import DriverError
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages.facts import MachineTold
 from cmgr.view.machine import machine_faults
+from tests.drivers.machine.test_ibmc import CABLE, PSU, answer
 from tests.drivers.machine.test_ipmi import LOG, SENSORS
 from tests.drivers.machine.test_kernel import OOM
 from tests.fakes.machine.tree import Tree
@@ -69,7 +71,7 @@ def booked(name: str, found: object) -> None:
 
 OF_FILES: list[Callable[[Path], Source]] = [Memory, Disks, Raid, Sensors, FileSystems]
 OF_LINES = [Kernel]
-OF_PROGRAMS = [Ipmi, Smart]
+OF_PROGRAMS = [Ibmc, Ipmi, Smart]
 
 
 def test_every_source_is_tried() -> None:
@@ -121,6 +123,7 @@ def test_programs(seed: int, tree: Tree) -> None:
         ("ipmitool", "sdr elist", SENSORS),
         ("ipmitool", "sel list", LOG),
         ("ipmitool", "sel time get", "11/24/26 06:00:00 UTC"),
+        ("ipmitool", "raw 0x30", answer(2, PSU, CABLE)),
         ("smartctl", "nvme0", '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": false}}'),
         ("smartctl", "sda", '{"smartctl": {"exit_status": 2, "messages": [{"string": "no"}]}}'),
     ):
@@ -128,7 +131,12 @@ def test_programs(seed: int, tree: Tree) -> None:
         program.answers(words, mangled(text, dice).replace("\x00", " "))
         program.ends(dice.choice([0, 0, 1, 4, 255]))
     path = str(tree.root / "bin")
-    for source in (Ipmi(tree.root, f"{path}/ipmitool", 20), Smart(tree.root, f"{path}/smartctl", 20)):
+    ipmitool = f"{path}/ipmitool"
+    for source in (
+        Ipmi(tree.root, ipmitool, 20),
+        Ibmc(tree.root, ipmitool, 20),
+        Smart(tree.root, f"{path}/smartctl", 20),
+    ):
         try:
             booked(source.name, source.look())
         except (Off, DriverError):

@@ -148,7 +148,10 @@ def test_each_code_that_a_source_can_tell_is_in_the_table() -> None:
 
     text = "".join(path.read_text() for path in Path(package.__file__).parent.glob("*.py"))
     entries = {
-        code: entry for code, entry in load_catalog(Config()).entries.items() if entry.origin.endswith("machine")
+        code: entry
+        for code, entry in load_catalog(Config()).entries.items()
+        # A BMC's alarms have the numbers that it tells.
+        if entry.origin.endswith("machine") and not code.startswith("ALM-0x")
     }
     assert {code for code in entries if f'"{code}"' not in text} == set()
     assert all(e.meaning and e.advice and e.chinese.meaning and e.chinese.advice for e in entries.values())

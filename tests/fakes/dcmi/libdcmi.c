@@ -33,6 +33,7 @@
 #define VDEVICE_COMMANDS 52
 #define POD_COMMANDS 12
 #define HCCS_COMMANDS 16
+#define SIO_COMMANDS 56
 #define BY_HAND (-1)
 #define BOOTED 16
 #define REMOVED 2 /* How a chip has dropped: not only is its bus dead. */
@@ -663,6 +664,11 @@ static int device_info(int chip, int command, uint32_t about, void *buffer, uint
     }
     if (command == HCCS_COMMANDS)
         return leave(hccs(c, about, buffer, *size));
+    /* Only chips with two dies have this: MindCluster's documents on NPU Exporter, section SIO. */
+    if (command == SIO_COMMANDS && about == 0 && *size == sizeof(struct sio_crc_err_statistic_info)) {
+        *(struct sio_crc_err_statistic_info *)buffer = (struct sio_crc_err_statistic_info){.tx = 5, .rx = 6};
+        return leave(c->brother < 0 && !is(c, "Ascend950") ? DCMI_UNSUPPORTED : 0);
+    }
     if (command != VDEVICE_COMMANDS)
         return leave(DCMI_UNSUPPORTED);
     if (about == 1 && *size == sizeof(struct soc_total_resource)) {

@@ -120,6 +120,11 @@ struct hccs_statistic_u64 {
     uint64_t tx[16], rx[16], crc_err[16], retry[16], reserved[64];
 };
 
+struct sio_crc_err_statistic_info {
+    uint16_t tx, rx;
+    uint8_t reserved[8];
+};
+
 /* dcmi_network_pkt_stats_info: 48 counters, a time. */
 struct port_counters {
     uint64_t counter[48];
@@ -243,6 +248,8 @@ AT(hccs_statistic, rx, 64);
 AT(hccs_statistic, crc_err, 128);
 AT(hccs_statistic, retry, 192);
 AT(hccs_statistic, reserved, 256);
+SIZE(sio_crc_err_statistic_info, 12, 2);
+AT(sio_crc_err_statistic_info, rx, 2);
 SIZE(hccs_statistic_u64, 1024, 8);
 AT(hccs_statistic_u64, rx, 128);
 AT(hccs_statistic_u64, crc_err, 256);

@@ -13,7 +13,7 @@ from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.service.part import Step
 from cmgr.service.parts.exports import MODE, Exports
-from tests.drivers.dcmi.test_export import example, machine, moment
+from tests.drivers.dcmi.test_export import dead_links, example, machine, moment
 from tests.support.waiting import eventually
 
 
@@ -30,10 +30,7 @@ def test_files_have_the_bytes_of_the_socket_and_are_for_group_only(tmp_path: Pat
     box = Box(tmp_path / "export", example())
     box.exports.write()
     files = {path.name: path for path in (tmp_path / "export").iterdir()}
-    assert set(files) == {
-        *("mindx-dl-deviceinfo-box.json", "cluster-info-device-0.json", "vcjob-fault-npu-cm.json"),
-        *("mindx-dl-switchinfo-box.json", "cluster-info-switch-0.json"),
-    }
+    assert set(files) == {"mindx-dl-deviceinfo-box.json", "cluster-info-device-0.json", "vcjob-fault-npu-cm.json"}
     assert files["mindx-dl-deviceinfo-box.json"].read_bytes() == box.exports.text("deviceinfo")
     assert {path.stat().st_mode & 0o777 for path in files.values()} == {MODE}
 
@@ -59,6 +56,19 @@ def test_time_alone_renews_it_too(tmp_path: Path) -> None:
     box.at += 5000
     eventually(lambda: json.loads(path.read_text())["DeviceInfo"]["UpdateTime"] == box.at // 1000)
     box.exports.close()
+
+
+def test_the_file_of_a_document_that_is_no_more_goes(tmp_path: Path) -> None:
+    box = Box(tmp_path, dead_links())
+    (tmp_path / "mine.json").write_text("{}")
+    box.exports.write()
+    names = {"mindx-dl-switchinfo-box.json", "cluster-info-switch-0.json"}
+    assert names < {path.name for path in tmp_path.iterdir()}
+    box.node = machine()
+    box.exports.write()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert not names & left
+    assert {"mindx-dl-deviceinfo-box.json", "mine.json"} < left
 
 
 def test_a_reader_never_finds_half_a_file(tmp_path: Path) -> None:
@@ -108,7 +118,8 @@ def test_what_is_not_there_says_why_and_what_is() -> None:
     box = Box("", machine())
     with pytest.raises(NotThere, match="nobody looks at that part") as nobody:
         box.exports.text("nodeinfo")
-    assert "switchinfo" in nobody.value.hint
+    assert "deviceinfo" in nobody.value.hint
+    assert "switchinfo" not in nobody.value.hint
     with pytest.raises(NotThere, match="no such document") as unknown:
         box.exports.text("podinfo")
     assert "events" in unknown.value.hint

@@ -239,6 +239,12 @@ class PortCounters(Structure):
     )
 
 
+class SioErrors(Structure):
+    """`dcmi_sio_crc_err_statistic_info`: errors between the two dies of a chip that has two."""
+
+    _fields_ = (("tx", c_uint16), ("rx", c_uint16), ("reserved", c_uint8 * 8))
+
+
 class Label(Structure):
     """`dcmi_elabel_info`: what stands on the board that carries the chip."""
 
@@ -440,6 +446,9 @@ ABOUT_POD, OF_POD = 12, 1
 
 ABOUT_HCCS, OLD_COUNTERS, COUNTERS = 16, 3, 5
 """A main command of `dcmi_get_device_info` and two of its sub commands."""
+
+ABOUT_SIO, CRC_ERRORS = 56, 0
+"""A main command of `dcmi_get_device_info` and its sub command."""
 
 REACHES, NOT_TRIED = (0, 6), 8
 """The states of a chip's network that mean nothing bad; and that of one whose test is only just being set up."""

@@ -117,7 +117,10 @@ def _ecc(library: Library, place: Location) -> Values:
             library.measure("ecc", place, info, number)
         except Refused:
             continue
+        values[f"ecc_{name}_enabled"] = float(info.enable != 0)
         if info.enable:
+            values[f"ecc_{name}_recent_single_errors"] = info.single
+            values[f"ecc_{name}_recent_double_errors"] = info.double
             values[f"ecc_{name}_single_errors"] = info.total_single
             values[f"ecc_{name}_double_errors"] = info.total_double
             values[f"ecc_{name}_double_isolated_pages"] = info.isolated_double
@@ -140,6 +143,12 @@ def _hccs(library: Library, place: Location) -> Values:
     return values
 
 
+def _sio(library: Library, place: Location) -> Values:
+    found = abi.SioErrors()
+    library.about(abi.ABOUT_SIO, abi.CRC_ERRORS, place, found)
+    return {"sio_sent_crc_errors": found.tx, "sio_received_crc_errors": found.rx}
+
+
 _PORT = {
     "network_sent_bytes": "mac_tx_total_oct_num",
     "network_received_bytes": "mac_rx_total_oct_num",
@@ -153,6 +162,9 @@ _PORT = {
     "network_received_roce_packets": "roce_rx_all_pkt_num",
     "network_sent_cnp_packets": "roce_tx_cnp_pkt_num",
     "network_received_cnp_packets": "roce_rx_cnp_pkt_num",
+    "network_received_ecn_packets": "roce_ecn_db_num",
+    "network_sent_bad_bytes": "mac_tx_bad_oct_num",
+    "network_received_bad_bytes": "mac_rx_bad_oct_num",
     "roce_sent_errors": "roce_tx_err_pkt_num",
     "roce_received_errors": "roce_rx_err_pkt_num",
     "roce_bad_sent_errors": "mac_tx_bad_pkt_num",
@@ -173,5 +185,5 @@ def _port_traffic(library: Library, place: Location) -> Values:
     return {name: getattr(found, counter) for name, counter in _PORT.items()}
 
 
-GAUGES = (_temperature, _power, _voltage, _clocks, _hbm, _memory, _utilisation, _ecc, _hccs, _port_traffic)
+GAUGES = (_temperature, _power, _voltage, _clocks, _hbm, _memory, _utilisation, _ecc, _hccs, _sio, _port_traffic)
 """In the order in which they are asked."""

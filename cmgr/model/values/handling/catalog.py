@@ -17,8 +17,8 @@ NAMES = ("Xid", "SXid")
 """The names under which some makes of chips number their faults, as their people write them."""
 
 FORMS = (
-    "1 to 8 hexadecimal digits, not all 0, such as 80E24E00, a name and a number, such as Xid 79, or words of the "
-    "machine's own, such as raid-degraded"
+    "1 to 8 hexadecimal digits, not all 0, such as 80E24E00, a name and a number, such as Xid 79, words of the "
+    "machine's own, such as raid-degraded, or an alarm of its BMC, such as ALM-0x0300000D"
 )
 """The forms of a code, for a message about a text that is none."""
 
@@ -30,6 +30,7 @@ _WORDS = re.compile(r"(?=.{3,40}\Z)[a-z]+(?:-[a-z]+)+", re.ASCII)
 """A code of the machine's own."""
 
 _NAMED = re.compile(rf"({'|'.join(NAMES)})[ _-]?0*([1-9][0-9]{{0,5}})", re.ASCII | re.IGNORECASE)
+_ALARM = re.compile(r"ALM-0x([0-9A-F]{8})", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
 
@@ -126,8 +127,8 @@ def is_reported(code: str) -> bool:
 
 
 def is_of_machine(code: str) -> bool:
-    """Return whether this is a code of the machine around the chips: words, or the error of a switch."""
-    return _is_words(code) or code.startswith("SXid ")
+    """Return whether this is a code of the machine around the chips: words, or the error of a switch, or of a BMC."""
+    return _is_words(code) or code.startswith(("SXid ", "ALM-"))
 
 
 def _is_words(code: str) -> bool:
@@ -137,9 +138,9 @@ def _is_words(code: str) -> bool:
 def normal_code(text: str) -> FaultCode | None:
     """Return a code in its one spelling, or None when it is not a code.
 
-    That is eight upper-case hex digits, a name and a number, words with hyphens where it is the machine's, or nine
-    digits where another program has reported it. A number alone, of up to five decimal digits, is taken for a named
-    one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
+    That is eight upper-case hex digits, a name and a number, words with hyphens or a BMC's alarm where it is the
+    machine's, or nine digits where another program has reported it. A number alone, of up to five decimal digits, is
+    taken for a named one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
     """
     given = text.strip()
     if is_reported(given) or _is_words(given):
@@ -149,6 +150,8 @@ def normal_code(text: str) -> FaultCode | None:
     if named := _NAMED.fullmatch(given):
         (name,) = (name for name in NAMES if name.casefold() == named[1].casefold())
         return FaultCode(f"{name} {named[2]}")
+    if alarm := _ALARM.fullmatch(given):
+        return FaultCode(f"ALM-0x{alarm[1].upper()}")
     match = _HEX.fullmatch(given)
     if match is None or int(match[1], 16) == 0:
         return None

@@ -68,6 +68,7 @@ LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
     ),
     abi.HccsCounters: (1024, 8, {"tx": 0, "rx": 128, "crc_err": 256, "retry": 384, "reserved": 512}),
     abi.OldHccsCounters: (512, 4, {"tx": 0, "rx": 64, "crc_err": 128, "retry": 192, "reserved": 256}),
+    abi.SioErrors: (12, 2, {"tx": 0, "rx": 2, "reserved": 4}),
     abi.PortCounters: (
         464,
         8,
