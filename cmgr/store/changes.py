@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Fault, FaultKey
+from cmgr.model.values.lookup import replaced
 from cmgr.model.values.node import ChipFaults, Node
 from cmgr.model.values.rings import Ring
 from cmgr.store.history import RESETS, ResetRow
@@ -47,6 +48,9 @@ def _alone(value: Value | None) -> Mapping[int, Value]:
 def _differing(table: Stored[Any], old: Mapping[Key, Value], new: Mapping[Key, Value]) -> Change:
     if old is new:
         return Change(table.name, ())
+    if (pairs := replaced(old, new)) is not None:
+        kept, cells = table.kept, table.cells
+        return Change(table.name, tuple(cells(after) for before, after in pairs if kept(before) != kept(after)))
     gone = (table.key_cells(value) for key, value in old.items() if key not in new)
     return Change(table.name, _written(table, old, new), tuple(gone))
 

@@ -11,9 +11,12 @@ from cmgr.model.values.messages.commands import CommandId, ListContainers, NoteK
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container
 from cmgr.store import open_store
+from cmgr.store.changes import changes
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
+from tests.model.containers.test_news import CountingKey, counting
 from tests.store import values
+from tests.view.crowd import crowd
 
 RING = Ring(values.RING, (values.CHIP,))
 CONTAINER = Container(values.KEY, "web", frozenset({"3"}), running=True)
@@ -42,6 +45,16 @@ def test_the_same_node_is_not_written_again(store: SqliteStore) -> None:
         store.save(node, [], [])
         store.save(equal, [], [])
     assert seen == []
+
+
+def test_of_many_containers_a_save_looks_at_the_one_that_has_changed() -> None:
+    node = counting(crowd(512))
+    key, container = next(iter(node.containers.items()))
+    after = replace(node, containers={**node.containers, key: replace(container, name="renamed")})
+    before = CountingKey.steps
+    (change,) = changes(node, after)
+    assert (change.table, len(change.put), change.drop) == ("containers", 1, ())
+    assert CountingKey.steps == before
 
 
 def test_what_only_this_life_knows_is_not_written(store: SqliteStore) -> None:
