@@ -25,6 +25,8 @@ WITHOUT_RESET = {Handling.RestartNPU: Handling.SeparateNPU, Handling.FreeRestart
 
 def keep(directory: Path, said: Description, devices: Mapping[str, str]) -> None:
     """Keep it, with the name by its numbers of each device file, by path. Does not raise."""
+    if kept(directory) == (said, devices):
+        return
     document = {"said": typed.plain(said), "devices": dict(devices)}
     # At worst the codes are in no table.
     with suppress(OSError), atomic.written(directory / NAME, _MODE, durable=False) as file:

@@ -81,3 +81,21 @@ def test_it_needs_no_configuration_and_shows_rows(home: Home) -> None:
     told = home.cmgr("check", "--tool", str(speaker.program))
     assert told.out.splitlines()[0].split() == ["STATE", "WHAT", "FOUND"]
     assert told.code == 0
+
+
+def test_check_names_the_program_of_the_configuration_and_what_it_cannot_do(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CMGR_DRIVER", "tool")
+    speaker = Speaker(home.folder / "speaker", can=[])
+    home.configure(f'tool.program = "{speaker.program}"')
+    (home.folder / "state").mkdir(exist_ok=True)
+    found = json.loads(home.here("check", "--json").out)["findings"]
+    assert [each["text"] for each in found if each["what"] == "program"] == [f"{speaker.program} (tool.program)"]
+    texts = [(each["state"], each["text"]) for each in found if each["what"] == "driver"]
+    assert texts[0] == ("ok", f"tool sees 4 chips ({speaker.program}, standin)")
+    assert ("warning", f"{speaker.program}: it resets no chips: those with faults that need it are isolated") in texts
+    kept = home.folder / "state" / "tool.json"
+    before = kept.stat().st_mtime_ns
+    home.here("check")
+    assert kept.stat().st_mtime_ns == before, "the same again changes nothing"
