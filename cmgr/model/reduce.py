@@ -83,7 +83,6 @@ from cmgr.model.values.messages.facts import (
     Fact,
     FaultPretended,
     FaultReported,
-    HangsSeen,
     MachineTold,
     Ordered,
     OutputRead,
@@ -102,6 +101,7 @@ from cmgr.model.values.messages.facts import (
     TroubleMet,
 )
 from cmgr.model.values.messages.fleet_facts import FleetTold
+from cmgr.model.values.messages.health_facts import HangsSeen
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within

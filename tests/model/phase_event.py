@@ -9,7 +9,7 @@ from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.machine import Symptom
-from cmgr.model.values.messages import facts, fleet_facts
+from cmgr.model.values.messages import facts, fleet_facts, health_facts
 from cmgr.model.values.messages.commands import (
     Action,
     CommandId,
@@ -201,7 +201,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "trouble met: a damaged database": lambda _: facts.TroubleMet(
         Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", stays=True)
     ),
-    "hangs seen: a": lambda cmgr: facts.HangsSeen((Hang(key("a"), "life 1", cmgr.now, "it rests"),)),
+    "hangs seen: a": lambda cmgr: health_facts.HangsSeen((Hang(key("a"), "life 1", cmgr.now, "it rests"),)),
     "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.values.messages import facts
+from cmgr.model.values.messages import facts, health_facts
 from cmgr.model.values.services.containers import UNHEALTHY, Heal
 from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.troubles import TroubleKind
@@ -112,7 +112,7 @@ def test_one_that_seems_to_hang_is_left_alone_while_its_own_check_does_not_run()
     cmgr = ailing()
     web = cmgr.node.containers[key("web")]
     cmgr.tell(facts.ContainerSeen(replace(web, unchecked=T0)))
-    cmgr.tell(facts.HangsSeen((Hang(web.key, web.run, T0, "nothing has changed"),)))
+    cmgr.tell(health_facts.HangsSeen((Hang(web.key, web.run, T0, "nothing has changed"),)))
     assert [trouble.kind for trouble in troubles(cmgr.node)] == [TroubleKind.BLIND]
     cmgr.tell(facts.ContainerSeen(web))
     assert [trouble.kind for trouble in troubles(cmgr.node)] == [TroubleKind.AILING]

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from cmgr.model.values.messages.facts import HangsSeen
+from cmgr.model.values.messages.health_facts import HangsSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.healing import Hang

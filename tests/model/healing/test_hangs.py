@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from cmgr.model.values.messages import facts
+from cmgr.model.values.messages import health_facts
 from cmgr.model.values.messages.commands import NoteKind, StartContainer, StopContainer
 from cmgr.model.values.services.containers import HEALTHY, Heal
 from cmgr.model.values.services.healing import Hang
@@ -21,7 +21,7 @@ def running(*, heal: Heal | None = None, health: str = "") -> Cmgr:
 
 def hangs(cmgr: Cmgr, *names: str) -> None:
     found = (Hang(key(name), cmgr.booked(name).run, cmgr.now - TEN, WORDS) for name in names)
-    cmgr.tell(facts.HangsSeen(tuple(found)))
+    cmgr.tell(health_facts.HangsSeen(tuple(found)))
 
 
 def told(cmgr: Cmgr) -> list[TroubleKind]:
@@ -95,6 +95,6 @@ def test_where_a_unit_runs_it_and_nobody_wishes_it_healed_it_is_told_once() -> N
 
 def test_news_of_an_earlier_life_say_nothing_of_this_one() -> None:
     cmgr = running(heal=Heal())
-    cmgr.tell(facts.HangsSeen((Hang(key("web"), "life 0", cmgr.now - TEN, WORDS),)))
+    cmgr.tell(health_facts.HangsSeen((Hang(key("web"), "life 0", cmgr.now - TEN, WORDS),)))
     cmgr.wait(60)
     assert (told(cmgr), cmgr.sent(StopContainer)) == ([], [])

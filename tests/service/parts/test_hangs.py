@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, RingId
-from cmgr.model.values.messages.facts import HangsSeen
+from cmgr.model.values.messages.health_facts import HangsSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.service.metrics.chips import Measuring

@@ -11,10 +11,10 @@ from cmgr.model.values.handling.policy import Packing, Policy
 from cmgr.model.values.machine import MachineTold as MachineTold
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
+from cmgr.model.values.messages.health_facts import HangsSeen
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
-from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.services.origins import Origin
 from cmgr.model.values.troubles import Trouble
 
@@ -240,13 +240,6 @@ class Remarked:
     ring: RingId | None = None
     episode: int = 0
     loud: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HangsSeen:
-    """All containers that hang, of those that wish it to be looked at. Told when these are others than before."""
-
-    hangs: tuple[Hang, ...]
 
 
 @dataclass(frozen=True, slots=True)
