@@ -19,6 +19,7 @@ class Form(Enum):
     BEGINS = auto()
     UNIT = auto()
     APPLIANCE = auto()
+    QUESTION = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Window
 from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.handling.questions import FORM as QUESTION
+from cmgr.model.values.handling.questions import question
 from cmgr.model.values.names import APPLIANCE
 
 _SOCKET_LENGTH = 107
@@ -305,6 +307,14 @@ def _zone(text: str) -> bool:
     return True
 
 
+def _question(text: str) -> bool:
+    try:
+        question(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _module(text: str) -> bool:
     return re.fullmatch(r"-?[0-9]{1,5}(\.-?[0-9]{1,5})*", text) is not None
 
@@ -332,5 +342,6 @@ _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
         "a name of at most 63 small letters, digits, dots, dashes and underscores, the first a letter or digit",
         lambda text: APPLIANCE.fullmatch(text) is not None,
     ),
+    Form.QUESTION: (QUESTION, _question),
     Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
 }

@@ -26,6 +26,7 @@ from cmgr.model.values.handling.policy import (
     SparePolicy,
     Strategy,
 )
+from cmgr.model.values.handling.questions import Asking, question
 from cmgr.vendor import vendors
 
 DRIVERS = ("auto", *(vendor.name for vendor in vendors()), "sim")
@@ -188,6 +189,42 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """Containers that are asked whether they serve."""
+
+    name: Annotated[
+        str,
+        Meta(
+            "The containers or units that are asked: a pattern of names, of services of docker compose, of units, or "
+            'after "image:" of what they were made of. A label cmgr.ready goes before it.'
+        ),
+    ]
+    ask: Annotated[
+        str,
+        Meta("The question that they are asked, as by the label.", form=Form.QUESTION, example='"http://:8000/health"'),
+    ]
+
+    def asking(self) -> Asking:
+        """Return the part that decisions depend on."""
+        return Asking(self.name, question(self.ask))
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """How containers are asked that have the label cmgr.ready, or a setting that fits."""
+
+    every: Annotated[
+        timedelta,
+        Meta("How often one that has answered is asked; a command at most once a minute.", within=("1s", "1h")),
+    ] = timedelta(seconds=30)
+    timeout: Annotated[timedelta, Meta("How long an answer may take.", within=("100ms", "1m"))] = timedelta(seconds=5)
+    failures: Annotated[
+        int, Meta("After so many times in a row without a good answer one counts as not serving.", within=(1, 100))
+    ] = 3
+    services: Annotated[tuple[Asked, ...], Meta("Containers and units that are asked without a label.")] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Maintenance:
     windows: Annotated[
         tuple[Window, ...], Meta("When maintenance begins and ends by itself; empty: a person begins it.")
@@ -338,6 +375,7 @@ class Config:
     heal: Annotated[
         HealPolicy, Meta("Containers with the label cmgr.heal=true that ail though their chips are well.")
     ] = field(default_factory=HealPolicy)
+    ready: Annotated[Ready, Meta("Whether services answer, and not only run: what cmgr asks them.")] = Ready()
     maintenance: Annotated[Maintenance, Meta("Times at which people work on the machine.")] = Maintenance()
     drills: Annotated[
         tuple[DrillSettings, ...], Meta("Recoveries that are practised, on rings where nothing is wrong.")
@@ -378,5 +416,6 @@ class Config:
             machine_quiet=self.machine.quiet,
             cdi_chips=self.cdi.chips,
             ignore=self.containers.ignore,
+            ready=tuple(row.asking() for row in self.ready.services),
             drills=tuple(row.drill() for row in self.drills),
         )

@@ -23,6 +23,7 @@ from typing import assert_never
 from cmgr.frozen import replace
 from cmgr.model.containers.absent import of_a_new_life, parted
 from cmgr.model.containers.agreements import fleet_told, look_at_agreements
+from cmgr.model.containers.answering import answered
 from cmgr.model.containers.covering import cover
 from cmgr.model.containers.forms import FORMS
 from cmgr.model.containers.healing import hangs_seen, tend
@@ -101,7 +102,7 @@ from cmgr.model.values.messages.facts import (
     TroubleMet,
 )
 from cmgr.model.values.messages.fleet_facts import FleetTold
-from cmgr.model.values.messages.health_facts import HangsSeen
+from cmgr.model.values.messages.health_facts import Answered, HangsSeen
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
@@ -187,6 +188,7 @@ _Told = (
     | Remarked
     | TroubleMet
     | HangsSeen
+    | Answered
     | CdiWritten
     | OutputRead
     | ResetPrepared
@@ -219,6 +221,8 @@ def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line
             turn.remember_trouble(fact.trouble)
         case HangsSeen():
             hangs_seen(turn, fact.hangs)
+        case Answered():
+            answered(turn, fact)
         case Tick():
             pass  # Nothing follows from it: whatever is due is found by looking.
 
@@ -233,13 +237,18 @@ def _ring_read(turn: Turn, fact: RingRead) -> None:
 
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
-    for name in turn.node.runtimes if fact.policy.ignore != turn.node.policy.ignore else ():
-        turn.ask_list(name, "others are ignored than before", not_older=turn.at)
+    for name in turn.node.runtimes if _of_containers(fact.policy) != _of_containers(turn.node.policy) else ():
+        turn.ask_list(name, "others are ignored or asked than before", not_older=turn.at)
     turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
     if fact.who:
         turn.note(NoteKind.ACTION, f"{fact.who} had the configuration read again: it is in force")
     relevel(turn)
     relevel_machine(turn)
+
+
+def _of_containers(policy: Policy) -> object:
+    """Return what of the policy is laid over containers when they are listed."""
+    return policy.ignore, policy.ready, policy.retry.ready
 
 
 def _settle(turn: Turn) -> None:

@@ -118,7 +118,7 @@ def hang_of(node: Node, container: Container) -> Hang | None:
     hang = node.hangs.get(container.key)
     if hang is None or not container.running or hang.run != container.run:
         return None
-    knows_better = container.health in (HEALTHY, "starting") or container.unchecked is not None
+    knows_better = container.says in (HEALTHY, "starting") or container.unchecked is not None
     return None if knows_better else hang
 
 
@@ -494,4 +494,4 @@ def _project(container: Container) -> tuple[str, str, str] | None:
 
 def is_ill(node: Node, container: Container) -> bool:
     """Return whether a running container that is held to be healed still needs that."""
-    return container.health == UNHEALTHY or hang_of(node, container) is not None
+    return container.says == UNHEALTHY or hang_of(node, container) is not None

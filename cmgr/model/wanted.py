@@ -1,8 +1,8 @@
 """Which containers ought to run, which of them do not, and which run and do not serve: what cmgr answers for.
 
-Wanted is what was seen running on chips, or asking for some, in a group, or wishing to be healed, and what is held,
-until somebody means it to end: a person who stops, removes or forgets it, or the container itself, by ending with 0
-where nothing says that it is a service.
+Wanted is what was seen running on chips, or asking for some, in a group, wishing to be healed or asked, and what is
+held, until somebody means it to end: a person who stops, removes or forgets it, or the container itself, by ending with
+0 where nothing says that it is a service.
 Where it is not known who ended it, it stays wanted: to tell of one too many is better than to call a machine well on
 which a service is down. So it does where its daemon may have ended it, which is no person's wish: then a service that
 ends well says 0, too. Of an orchestrator's none is wanted that is down: it makes another.
@@ -14,6 +14,7 @@ from cmgr.model.units import is_stood_for
 from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, Exit
+from cmgr.model.values.services.healing import MUTE
 
 
 def is_wanted(known: Container | None, now: Container) -> bool:
@@ -28,7 +29,7 @@ def is_wanted(known: Container | None, now: Container) -> bool:
         begun = known is None or (known.running, known.run) != (True, now.run)
         # The first read-out says what a share's name means, and it may be down by then.
         asks = bool(now.chips or now.claims - {UNCLEAR})
-        return before or (begun and (asks or now.heal is not None or bool(now.group)))
+        return before or (begun and (asks or now.heal is not None or now.ready is not None or bool(now.group)))
     return before and (now.told_before or bool(now.along) or not was_meant(now.exit))
 
 
@@ -58,7 +59,9 @@ def why_not_serving(container: Container) -> str:
         return "it is paused"
     if container.unsteady is not None:
         return "it dies soon after each start, and its runtime starts it again"
-    return "its own check says that it is unhealthy" if container.health == UNHEALTHY else ""
+    if container.health == UNHEALTHY:
+        return "its own check says that it is unhealthy"
+    return f"it {MUTE}: {container.said}" if container.answer == UNHEALTHY else ""
 
 
 def idle(node: Node) -> tuple[ContainerKey, ...]:

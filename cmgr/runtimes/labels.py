@@ -18,6 +18,7 @@ from cmgr.config import spelling
 from cmgr.frozen import dataclass
 from cmgr.model.values import names
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.questions import FORM, Question, question
 from cmgr.model.values.services.containers import Container, Heal, Spare
 from cmgr.runtimes.compose import NUMBER, PLACE, PROJECT, SERVICE
 from cmgr.vendor import notations
@@ -37,6 +38,7 @@ HEAL_BACKOFF = "cmgr.heal-backoff"
 UNIT = "cmgr.unit"
 NEEDS_NETWORK = "cmgr.needs-network"
 HANG = "cmgr.hang"
+READY = "cmgr.ready"
 
 NERDCTL = "nerdctl/"
 DOCKERS = "com.docker/engine.bundle.path"
@@ -65,7 +67,7 @@ class Wishes:
     `hands_off`: the label for which cmgr leaves it alone, if there is one. `ignored`: it uses no chip, whatever
     it could reach. `before_stop`: a command with its arguments. `group`: the group that it is a member of, or nothing;
     `group_size`: how many members that has in all, 0 where nobody says. `unit`: the unit of systemd that runs it.
-    `owner`: see `OWNERS`. `brought` as in `Container`.
+    `ready`: what it is asked. `owner`: see `OWNERS`. `brought` as in `Container`.
     """
 
     strategy: Strategy | None = None
@@ -82,6 +84,7 @@ class Wishes:
     min_chips: int = 0
     unit: str = ""
     hang: timedelta | None = None
+    ready: Question | None = None
     owner: str = ""
     brought: frozenset[str] | None = frozenset()
     warnings: tuple[str, ...] = ()
@@ -108,6 +111,7 @@ class Wishes:
             min_chips=self.min_chips,
             unit=self.unit,
             hang=self.hang,
+            ready=self.ready,
             owner=self.owner,
             brought=self.brought,
             warnings=container.warnings + self.warnings,
@@ -164,8 +168,7 @@ def wishes(
         for label in sorted(said.keys() & _OF_HOLDS):
             warnings.append(f"label {label} has no use: {owner} starts its own containers, and cmgr never does")
             del said[label]
-    unit = _unit(said, warnings)
-    heals = said.get(HEAL, "false").casefold() == "true"
+    unit, heals = _unit(said, warnings), said.get(HEAL, "false").casefold() == "true"
     auto_remove = auto_remove and not unit  # Its unit makes it anew.
     if heals and auto_remove:
         warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
@@ -181,6 +184,7 @@ def wishes(
         min_chips=int(said.get(MIN_CHIPS, "0")),
         hang=timedelta(minutes=int(said[HANG].rstrip("mM"))) if HANG in said else None,
         before_stop=_command(said, warnings),
+        ready=_question(said, warnings),
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
         group_size=size,
@@ -271,6 +275,15 @@ def _command(said: Mapping[str, str], warnings: list[str]) -> tuple[str, ...]:
         return ()
 
 
+def _question(said: Mapping[str, str], warnings: list[str]) -> Question | None:
+    """Return what it is to be asked."""
+    try:
+        return question(said[READY]) if READY in said else None
+    except ValueError as error:
+        warnings.append(f"cannot read label {READY}={_shown(said[READY])}: {error}")
+        return None
+
+
 def _unit(said: Mapping[str, str], warnings: list[str]) -> str:
     """Return the unit that is said to run the container."""
     unit = said.get(UNIT, "")
@@ -310,8 +323,8 @@ class Label:
     words: str = ""
 
 
-_ONLY_IF_TOLD = frozenset({BEFORE_STOP, UNIT})
-"""Labels by which something is run or stopped: a guess is not enough for them."""
+_ONLY_IF_TOLD = frozenset({BEFORE_STOP, UNIT, READY})
+"""Labels by which something is run, asked or stopped: a guess is not enough for them."""
 
 _OF_HOLDS = frozenset({HEAL, GROUP, SPARE, HANG, UNIT})
 """The labels that only have a use where cmgr starts the container itself."""
@@ -354,6 +367,12 @@ TAKEN: Mapping[str, Label] = {
         f"it runs at a moment that cmgr chooses, and {_WAITED_FOR}",
         r"(?=[^#])[ -~]{1,1000}",
         "a command with its arguments, at most 1000 plain characters",
+    ),
+    READY: Label(
+        Reach.MACHINE,
+        "it is asked, or runs a command, when cmgr chooses, and the episode of its ring waits for the answer",
+        r"(?=[^#])[ -~]{1,1000}",
+        FORM,
     ),
 }
 """Each label of cmgr's own that is read."""

@@ -50,6 +50,7 @@ from cmgr.service.parts.database import Database
 from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.hangs import Hangs
 from cmgr.service.parts.ranks import Ranks
+from cmgr.service.parts.ready import Ready
 from cmgr.service.parts.tellers import Drives, MachineSources, Opened, refusal
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
@@ -122,6 +123,7 @@ class Service:
         self._cdi = add(Cdi(core, lambda: bool(self._database.damage)))
         self._jobs = add(Jobs(self._resync, config.resync, clock.drift))
         add(Hangs(node, Measuring(self._driver), put, clock.now))
+        add(Ready(node, self._opened.all, put, clock.now, config))
 
     def _add(self, part: P) -> P:
         """Have this part started, told, asked and closed with the others: in this order, and closed in reverse."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AT_ONCE = (
     *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "heal", "history"),
     *("alarms", "hooks", "bundles", "maintenance", "drills", "time_zone", "cdi.chips", "spares", "reports"),
-    *("containers", "roles"),
+    *("containers", "roles", "ready"),
 )
 """Settings and tables of these names take effect without a restart."""
 

@@ -71,6 +71,9 @@ CREATE TABLE containers (
     marked BOOLEAN,
     instead_of TEXT DEFAULT '[]' NOT NULL,
     places TEXT DEFAULT '[]' NOT NULL,
+    answer TEXT DEFAULT '' NOT NULL,
+    said TEXT DEFAULT '' NOT NULL,
+    answered TEXT,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (
@@ -241,6 +244,9 @@ CREATE TABLE kept_containers (
     marked BOOLEAN,
     instead_of TEXT DEFAULT '[]' NOT NULL,
     places TEXT DEFAULT '[]' NOT NULL,
+    answer TEXT DEFAULT '' NOT NULL,
+    said TEXT DEFAULT '' NOT NULL,
+    answered TEXT,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (
@@ -410,6 +416,7 @@ CREATE TABLE rings (
     theirs TEXT DEFAULT '[]' NOT NULL,
     starts TEXT DEFAULT '[]' NOT NULL,
     up TEXT,
+    answered TEXT,
     blocked TEXT,
     widened BOOLEAN DEFAULT 0 NOT NULL,
     lost TEXT DEFAULT '[]' NOT NULL,

@@ -18,6 +18,7 @@ from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
+from cmgr.model.values.services.containers import STARTING as LOADING
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing, why_not_serving
 from cmgr.view.advice import (
@@ -126,7 +127,9 @@ def containers(node: Node) -> "list[shapes.Container]":
 @kept
 def _rows(node: Node) -> "Sequence[shapes.Container]":
     shown = {
-        k for k, c in node.containers.items() if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit)
+        k
+        for k, c in node.containers.items()
+        if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit or c.ready)
     }
     found = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
     return sorted(found, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
@@ -152,6 +155,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     if hold is not None and status != "running":
         since = hold.since
     chips = chips_of(node, key) or (hold.chips if hold is not None else container.chips if container else frozenset())
+    asked, said = _asked(container)
     strategy = node.policy.strategy if container is None or container.strategy is None else container.strategy
     return {
         "runtime": key.runtime,
@@ -165,6 +169,8 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "strategy": str(strategy),
         "held": ours(hold) is not None,
         "health": health(container),
+        "ready": asked,
+        "answer": said,
         "heal": heal(node, key),
         "slots": [slot.name for slot in of_container(node, container)],
         "spared": container is not None and container.running and bool(container.chips) and is_spared(node, container),
@@ -178,6 +184,12 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "unit": _unit(node, container),
         "warnings": _warnings(node, container),
     }
+
+
+def _asked(container: Container | None) -> tuple[str, str]:
+    """Return what it is asked, and how it has answered last."""
+    asked = container.ready.text if container is not None and container.ready is not None else ""
+    return asked, one_line(container.said) if asked and container is not None else ""
 
 
 def _unit(node: Node, container: Container | None) -> str:
@@ -278,7 +290,9 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
 
 def _not_serving(container: Container) -> list[str]:
     unsteady = why_not_serving(container) if container.unsteady is not None else ""
-    return [FROZEN if container.frozen else unsteady, STARTING if container.starting else ""]
+    waits = container.answer == LOADING and container.says == LOADING
+    loads = f"starts{_not_yet(container)}" if waits else ""
+    return [FROZEN if container.frozen else unsteady, STARTING if container.starting else loads]
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
@@ -290,6 +304,13 @@ def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
     return UNCLEAR, hint(clearing(node.policy.ignore, [container.name]))
 
 
+def _not_yet(container: Container) -> str:
+    """Return who has not said yet that it serves."""
+    if container.ready is None or container.answer == HEALTHY:
+        return f", its own check says {container.health or 'nothing yet'}"
+    return f", it has not answered yet: {container.said or 'nothing has come of it so far'}"
+
+
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
     attempt = hold.attempt
     if status == "settling":
@@ -298,8 +319,8 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
         container = node.containers.get(hold.key)
         if container is not None and container.starting:
             return joined([f"{STARTING}, and counts as recovered once it is up and stays so", _failures(hold)]), NO_HINT
-        if container is not None and container.says_within is not None and container.health != HEALTHY:
-            runs += f", its own check says {container.health or 'nothing yet'}"
+        if container is not None and container.says_within is not None and container.says != HEALTHY:
+            runs += _not_yet(container)
         return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), NO_HINT
     verb = "stop" if hold.is_to_end else "start"
     ailing = of_held(node, hold)

@@ -8,8 +8,8 @@ from cmgr.model.scope import hang_of, why_idle
 from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Cause, Hold
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey
-from cmgr.model.values.services.healing import Healing, ailment, limit_of
+from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey
+from cmgr.model.values.services.healing import MUTE, Healing, ailment, limit_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.advice import called, resume_hint, titled
 from cmgr.words import joined, span, stamp, stamp_or_none
@@ -35,10 +35,10 @@ def heal(node: Node, key: ContainerKey) -> "shapes.Heal | None":
 
 
 def health(container: Container | None) -> str:
-    """Return what its own check says, or systemd; nothing while it does not run, and where there is neither."""
+    """Return what its own check says, its answer, or systemd; nothing while it does not run, and without any."""
     if container is None or not container.running:
         return ""
-    return "starting" if container.starting else container.health
+    return STARTING if container.starting else container.says
 
 
 def _unchecked(node: Node, container: Container) -> tuple[str, str]:
@@ -76,7 +76,8 @@ def of_running(node: Node, container: Container) -> tuple[str, Hint]:
         spared = healing is not None and healing.spared and healing.life == container.run
         left = ": left as it is, which a person ordered" if spared else ""
         told, what = _unchecked(node, container)
-        return (f"{container.health}{left}" if container.health == UNHEALTHY else told), hint(what) if told else NO_HINT
+        mute = f"{MUTE}: {container.said}" if container.health != UNHEALTHY else UNHEALTHY
+        return (f"{mute}{left}" if container.says == UNHEALTHY else told), hint(what) if told else NO_HINT
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
     idle = why_idle(node, chips=bool(container.chips))

@@ -35,12 +35,10 @@ HandlingName = Annotated[str, Form(words=tuple(word.name for word in Handling))]
 SeverityName = Annotated[str, Form(words=tuple(severity.name for severity in Severity))]
 StrategyName = Annotated[str, _values(Strategy)]
 RuleName = Annotated[str, _values(RuleKind)]
-NoteName = Annotated[str, _values(NoteKind)]
 Outcome = Annotated[str, Form(words=("recovered", "cleared", "isolated", "failed", "observed", "under way"))]
 Health = Annotated[str, Form(words=("", "starting", "healthy", "unhealthy"))]
 ServiceState = Literal["starting", "ready", "degraded", "hangs", "stopping", "stopped", "not to be reached"]
 ContainerStatus = Literal["running", "pausing", "paused", "resuming", "settling", "failed", "down"]
-FindingState = Literal["ok", "warning", "error"]
 
 
 class Source(TypedDict):
@@ -155,7 +153,9 @@ class Container(TypedDict):
     since: Annotated[Time | None, "since when it runs, or is held"]
     strategy: Annotated[StrategyName, "whether it is stopped for whom"]
     held: Annotated[bool, "cmgr has promised to start it"]
-    health: Annotated[Health, "what its own health check says; nothing without one"]
+    health: Annotated[Health, "what its own check says, or its answer, the worse of both; nothing without either"]
+    ready: Annotated[str, "what cmgr asks it ([ready.md](ready.md)); nothing where it is not asked"]
+    answer: Annotated[str, "what has come of that last, in words"]
     heal: Annotated[Heal | None, "its wish to be restarted when it ails ([heal.md](heal.md)); null without one"]
     slots: Annotated[list[str], "the slots that it is on ([slots.md](slots.md))"]
     spared: Annotated[bool, "it runs and was started with `--rm`: cmgr does not stop it, for that would remove it"]
@@ -331,7 +331,7 @@ class Key(TypedDict):
 
 
 class Said(TypedDict):
-    kind: Annotated[NoteName, "what the line is about"]
+    kind: Annotated[str, _values(NoteKind), "what the line is about"]
     text: Annotated[str, "the line"]
     chip: Annotated[int | None, "the chip that it is about"]
     container: Annotated[Key | None, "the container that it is about"]
@@ -421,7 +421,7 @@ class Explanation(TypedDict):
 
 class Finding(TypedDict):
     what: Annotated[str, "its subject"]
-    state: Annotated[FindingState, "`error`: the command ends with 1"]
+    state: Annotated[Literal["ok", "warning", "error"], "`error`: the command ends with 1"]
     text: Annotated[str, "what was found"]
     hint: Annotated[str, "what to do about it"]
 

@@ -30,8 +30,8 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
-from cmgr.model.values.services.containers import ContainerKey, full_name
-from cmgr.model.values.services.healing import HANGS
+from cmgr.model.values.services.containers import UNHEALTHY, ContainerKey, full_name
+from cmgr.model.values.services.healing import HANGS, MUTE
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
@@ -378,6 +378,7 @@ def _ailing(node: Node) -> Iterator[Trouble]:
         if hold.state is HoldState.FAILED if hold is not None else not container.running:
             continue
         ailment = f"is {container.health}" if container.running and container.health else "is to be restarted"
+        ailment = MUTE if container.running and container.answer == UNHEALTHY != container.health else ailment
         text = f"container {titled(node, key)} {HANGS if hang_of(node, container) is not None else ailment}"
         about, chips, names = "/".join(key), tuple(sorted(container.chips)), (container.name,)
         if healing.given_up is None:

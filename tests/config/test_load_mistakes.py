@@ -65,6 +65,8 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
         ("[sim]\nrings = [2, 2]", "must add up to sim.chips, which is 8, and add up to 4"),
         ("[sim]\nsilent = [8, 9]", "there is no chip 8, 9; with sim.chips = 8 the last is 7"),
         ('[sim]\nincurable = ["oops"]', "a fault code"),
+        ('[[ready.services]]\nname = "web"', "ready.services[1].ask"),
+        ('[[ready.services]]\nname = "web"\nask = "http://example.com/"', "a question such as"),
         ("[sim]\nscript = 5", "must be a list of tables, each under a heading [[sim.script]]"),
         ("[[sim.script]]\nchip = 3", "sim.script[1].code"),
         ('[[sim.script]]\nchip = 3\ncode = "zz"', 'sim.script[1].code = "zz"'),

@@ -6,7 +6,7 @@ import pytest
 
 from cmgr.config.load import load
 from cmgr.config.schema import settings
-from cmgr.config.settings import Config
+from cmgr.config.settings import Config, Ready
 from tests.config import regenerate
 from tests.config.support import written
 from tests.config.template import reference, template
@@ -35,7 +35,8 @@ def test_the_shipped_file_with_every_comment_mark_taken_off_is_good(tmp_path: Pa
     assert [container.name for container in config.sim.containers] == ["llm-0"]
     assert config.sim.processes[0].pid == 4242
     assert [drill.name for drill in config.drills] == ["llm-0"]
-    assert replace(config, drills=()).policy() == Config().policy()
+    assert [row.ask for row in config.ready.services] == ["http://:8000/health"]
+    assert replace(config, drills=(), ready=Ready()).policy() == Config().policy()
 
 
 def test_every_setting_stands_in_both() -> None:

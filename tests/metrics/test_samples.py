@@ -11,6 +11,7 @@ from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId, Share
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level
 from cmgr.model.values.fleet import Engine
 from cmgr.model.values.handling.policy import Policy, ResetPolicy
+from cmgr.model.values.handling.questions import question
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.presence import Appliance, FleetSeen, Presence
@@ -94,6 +95,14 @@ def test_containers_are_counted_by_runtime_and_status() -> None:
     failed = held(machine(), replace(picture.hold("b", HoldState.FAILED, 2)))
     assert told(of("cmgr_containers", look(failed))) == {"docker running": 1, "docker failed": 1}
     assert told(of("cmgr_runtime_up", look(node))) == {"docker": 1}
+
+
+def test_who_is_asked_is_counted_by_the_answer() -> None:
+    node = machine()
+    key, known = next((k, c) for k, c in node.containers.items() if c.running)
+    asked = replace(known, ready=question("tcp://:80"), answer="unhealthy")
+    node = replace(node, containers={**node.containers, key: asked})
+    assert told(of("cmgr_containers_asked", look(node))) == {"docker unhealthy": 1}
 
 
 def test_an_isolated_chip_is_told_with_its_cause_and_is_not_healthy() -> None:

@@ -15,9 +15,11 @@ from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
+from cmgr.model.values.messages.health_facts import Answered
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import ContainerKey, Exit
+from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, ContainerKey, Exit
+from tests.model.machine import Real
 from tests.model.world import CODES, LINK_DOWN, OF_MACHINE, REPORTED, World
 
 RULES = Rules(
@@ -230,6 +232,26 @@ def _a_container_ails(world: World) -> None:
         machine.hint(facts.ContainerSeen(real.told(machine.now)))
 
 
+def _a_container_is_asked(world: World) -> None:
+    """Let one answer, or not: what is told of it may be of a life that is over."""
+    machine = world.machine
+    found = [r for r in machine.truth.values() if r.ready is not None and r.running and not r.frozen]
+    if not found:
+        return
+    real = machine.rng.choice(found)
+    if machine.rng.random() < 0.1:
+        real.mute = not real.mute
+    old = machine.rng.random() < 0.1
+    silent = machine.rng.choice([STARTING, UNHEALTHY])
+    _answers(world, real, HEALTHY if machine.now >= real.answers_at and not real.mute else silent, old=old)
+
+
+def _answers(world: World, real: Real, answer: str, *, old: bool = False) -> None:
+    assert real.ready is not None
+    said = "HTTP 200" if answer == HEALTHY else "refused"
+    world.step(Answered(real.key, f"life {real.life - old}", real.ready, answer, said))
+
+
 def _a_person_restarts_or_resumes_a_group(world: World) -> None:
     if not world.plan.grouped:
         return
@@ -293,6 +315,9 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
 )
 
 
+ASKED_ACTS = (*ACTS, (_a_container_is_asked, 25, 25))
+"""The same where containers are asked whether they serve."""
+
 SLOT_ACTS = (*ACTS, (_a_person_moves_a_slot, 4, 2), (_a_person_moves_a_container, 4, 2))
 """The same where containers can be moved to other chips."""
 
@@ -322,6 +347,10 @@ def heal(world: World) -> None:
             world.answer()
             world.deliver()
         assert not world.under_way, f"seed {world.seed}: no end of commands: {world.under_way[:3]}"
+        for real in machine.truth.values():
+            real.mute = False
+            if real.ready is not None and real.running and not real.frozen:
+                _answers(world, real, HEALTHY if machine.now >= real.answers_at else STARTING)
         _resume(world)
         machine.now += pause
         pause *= 1.15
@@ -389,6 +418,8 @@ def check_end(world: World) -> None:
         assert booked is not None or real.key.runtime == SYSTEMD, (seed, real)
         # Of one that a person has paused nobody can see how it is.
         ails = real.running and real.ill and not real.frozen and real.heal is not None
+        mute = real.running and real.enabled and real.ready is not None and not real.frozen
+        assert not (mute and booked is not None and booked.answer != HEALTHY), (seed, "does not answer", booked)
         # A forgotten one is left as it is.
         assert not (ails and real.enabled and real.will is not None), (seed, "is still ill", real)
         if real.will is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from cmgr.model.values.chips import SLOT, ChipId, ChipReport, Process, Reported, Share
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.questions import Question, question
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
     Action,
@@ -43,11 +44,12 @@ class Plan:
     """How a machine is made. `faulty`: only chips below this number ever fault. `used`: the share that is used.
 
     `containers`: how many there can be; the last use two rings each. `healed`: the share that wish to be healed.
-    `checked`: the share that have a check of their own, which may fail after a start. `composed`: the share that
-    are of a project of compose, with needs at random. `slots`: each of them is on a slot of its own. `placed`: each
-    can be given other chips by its runtime, and wants that. `grouped`: the share that are members of one of two
-    groups, some of them without chips. `divided`: the share of chips that have shares, of which each of its
-    containers is on one. `united`: the share that units of systemd run (`tests/model/united.py`).
+    `checked`: the share that have a check of their own, which may fail after a start. `asked`: the share that are
+    asked whether they serve, and do not answer at times. `composed`: the share that are of a project of compose, with
+    needs at random. `slots`: each of them is on a slot of its own. `placed`: each can be given other chips by its
+    runtime, and wants that. `grouped`: the share that are members of one of two groups, some of them without chips.
+    `divided`: the share of chips that have shares, of which each of its containers is on one. `united`: the share that
+    units of systemd run (`tests/model/united.py`).
     """
 
     chips: int = 8
@@ -59,6 +61,7 @@ class Plan:
     used: float = 1.0
     healed: float = 0.0
     checked: float = 0.0
+    asked: float = 0.0
     composed: float = 0.0
     slots: bool = False
     placed: bool = False
@@ -74,6 +77,7 @@ class Real:
     `wanted`: it ought to run, as far as cmgr has seen it and can know; None where that is moot. `spared`: the life of
     which a person has said to forget it. `ailed`: it wishes to be healed, and had a reason for that. `frozen`: somebody
     has paused it. `check`: how long its own check may take, and `healthy_at`: when it is content in this life.
+    `ready`: what it is asked, `answers_at`: when it answers in this life, unless it is `mute`.
     `slot`: what it asks for; then its chips are those that the slot's file said when it was started, `min_chips` of
     `full` at least.
     `share`: the share of its chip that it asks for; without that it cannot be started.
@@ -105,6 +109,9 @@ class Real:
     composed: Composed | None = None
     check: timedelta | None = None
     healthy_at: datetime = T0
+    ready: Question | None = None
+    answers_at: datetime = T0
+    mute: bool = False
     slot: str = ""
     min_chips: int = 0
     full: int = 0
@@ -141,6 +148,7 @@ class Real:
             heal=self.heal,
             health=self.health(now),
             says_within=self.check,
+            ready=self.ready,
             before_stop=self.before_stop,
             composed=self.composed,
             frozen=self.running and self.frozen,
@@ -205,6 +213,7 @@ class Machine:
             real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
         if self.plan.checked and self.rng.random() < self.plan.checked:
             real.check = timedelta(seconds=self.rng.choice([2, 20, 90]))
+        real.ready = self._asked()
         if len(chips) == 1 and self.rng.random() < self.plan.divided:
             real.share = f"{first}/{number}"
             self.shares.setdefault(first, set()).add(real.share)
@@ -224,6 +233,10 @@ class Machine:
         self.ever.append(real)
         self.made += 1
         return real
+
+    def _asked(self) -> Question | None:
+        asked = self.plan.asked and self.rng.random() < self.plan.asked
+        return question("http://:8000/health") if asked else None
 
     def _composed(self, number: int) -> Composed:
         """Place it in one of two projects; what it needs may be anybody, itself and circles included."""
@@ -427,6 +440,9 @@ class Machine:
             real.healthy_at = self.now + real.check * self.rng.choice([0, 0.5, 1, 3])
             real.ill = not self.calm and self.rng.random() < 0.4
             real.ailed = real.ailed or (real.ill and real.heal is not None)
+        if real.ready is not None:
+            real.answers_at = self.now + timedelta(seconds=self.rng.choice([0, 10, 40]))
+            real.mute = not self.calm and self.rng.random() < 0.3
         self.hint(facts.ContainerSeen(real.told(self.now)))
 
     def dies(self, real: Real, exit_: Exit) -> None:

@@ -8,6 +8,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.handling.questions import question
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages import facts, fleet_facts, health_facts
 from cmgr.model.values.messages.commands import (
@@ -33,7 +34,7 @@ from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.containers import HEALTHY, Exit
 from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from tests.model.builders import CATALOG, REQUEST, RESET, SEPARATE, T0, Cmgr, container, key, seconds
@@ -202,6 +203,9 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
         Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", stays=True)
     ),
     "hangs seen: a": lambda cmgr: health_facts.HangsSeen((Hang(key("a"), "life 1", cmgr.now, "it rests"),)),
+    "answered: a, by old news": lambda _: health_facts.Answered(
+        key("a"), "life 0", question("tcp://:80"), HEALTHY, "port 80 is open"
+    ),
     "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.questions import question
 from cmgr.model.values.services.containers import Heal
 from cmgr.runtimes.compose import NUMBER, PROJECT, SERVICE
 from cmgr.runtimes.labels import LONGEST_GRACE, TAKEN, Wishes, brought, makers, reach_of, wished, wishes
@@ -161,6 +162,24 @@ def test_the_command_before_the_stop_is_a_program_and_its_arguments_and_no_shell
     assert wishes({"cmgr.before-stop": "save; reboot $(id)"}).before_stop == ("save;", "reboot", "$(id)")
 
 
+def test_what_it_is_asked_is_read_and_what_is_no_question_is_a_warning() -> None:
+    assert wishes({"cmgr.ready": " tcp://:80 "}).ready == question("tcp://:80")
+    wished = wishes({"cmgr.ready": "http://example.com/"})
+    assert (wished.ready, len(wished.warnings)) == (None, 1)
+    assert wished.warnings[0].startswith(
+        "cannot read label cmgr.ready='http://example.com/': it begins with http://:PORT"
+    )
+    assert wishes({"cmgr.ready": "http://:80/ü"}).warnings[0].startswith("cannot read label cmgr.ready=")
+
+
+def test_of_an_image_no_question_counts_and_where_nobody_can_tell_none_is_asked() -> None:
+    asked = {"cmgr.ready": "exec reboot"}
+    for found in (brought(asked, asked), None):
+        wished = wishes(asked, brought=found)
+        assert wished.ready is None
+        assert wished.warnings[0].startswith("label cmgr.ready is not obeyed: ")
+
+
 LABELS = {
     **WORDS,
     "cmgr.unit": "llm@3.service",
@@ -177,6 +196,7 @@ LABELS = {
     "cmgr.min-chips": "2",
     "cmgr.hang": "10m",
     "cmgr.needs-network": "true",
+    "cmgr.ready": "http://:8000/health",
     "huawei.com/job.id": "tp4",
     "huawei.com/job.replica": "4",
     "huawei.com/job.enableRecover": "false",

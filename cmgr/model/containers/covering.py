@@ -14,7 +14,7 @@ from cmgr.model.units import has_client_of, is_asked_for, kept_vouches, run_by, 
 from cmgr.model.values.chips import resolve
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
-from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.model.wanted import was_meant
 
 _CLIENTS_END = timedelta(seconds=1)
@@ -61,7 +61,8 @@ def _like(unit: Container, those: Iterable[Container], more: frozenset[str] = fr
     """Return the unit with what those claim, besides `more`, and wish."""
     those = sorted(those, key=lambda c: (c.name, c.key))
     covers = more.union(*(c.covers or c.claims for c in those))
-    healths, bounds = {c.health for c in those}, [c.says_within for c in those if c.says_within is not None]
+    asked = unit.says_within if unit.ready is not None else None
+    healths, within = {c.says for c in those}, [asked, *(c.says_within for c in those)]
     return replace(
         unit,
         claims=unit.claims | covers,
@@ -75,8 +76,8 @@ def _like(unit: Container, those: Iterable[Container], more: frozenset[str] = fr
         min_chips=max((c.min_chips for c in those), default=0),
         spare=next((c.spare for c in those if c.spare is not None), None),
         heal=next((c.heal for c in those if c.heal is not None), None),
-        health=next((word for word in (UNHEALTHY, "starting", HEALTHY) if word in healths), ""),
-        says_within=max(bounds, default=None),
+        health=next((word for word in (UNHEALTHY, STARTING, HEALTHY) if word in healths), ""),
+        says_within=max((each for each in within if each is not None), default=None),
     )
 
 

@@ -22,7 +22,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
-from cmgr.model.values.services.healing import HANGS, Hang, Healing, ailment, limit_of, not_ahead, wait_of
+from cmgr.model.values.services.healing import Hang, Healing, ailment, limit_of, not_ahead, wait_of
 from cmgr.words import counted, span
 
 
@@ -171,8 +171,9 @@ def why_restarted(turn: Turn, hold: Hold) -> str:
     spent = len(healing.times) if healing is not None else 0
     limit = limit_of(turn.node.policy.heal, container.heal if container is not None else None)
     before = spent - (healing is not None and healing.counted)
-    ill = HANGS if container is not None and hang_of(turn.node, container) is not None else "is unhealthy"
-    return f"it {'exited by itself' if hold.died else ill}: restart {before + 1} of {limit}"
+    hangs = container is not None and hang_of(turn.node, container) is not None
+    ill = ailment(container, Healing(hold.key), hangs=hangs) if container is not None else UNHEALTHY
+    return f"it {'exited by itself' if hold.died else _is(ill)}: restart {before + 1} of {limit}"
 
 
 def begin_anew(turn: Turn, key: ContainerKey) -> None:

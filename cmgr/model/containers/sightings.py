@@ -6,6 +6,7 @@ from datetime import datetime
 
 from cmgr.frozen import replace
 from cmgr.model.containers.absent import parted, take_back
+from cmgr.model.containers.answering import with_answer, with_question
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.healing import notice_death, spare
 from cmgr.model.containers.origins import look_at_origin
@@ -171,7 +172,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     if not sure and _is_of_an_earlier_life(turn.node.containers.get(container.key), container):
         turn.ask_list(container.key.runtime, f"does {container.name} run?", not_older=turn.at)
         return
-    container = adopted(turn, as_remembered(turn.node, container))
+    container = with_question(turn.node.policy, adopted(turn, as_remembered(turn.node, container)))
     hold = _unless_marked(turn, container)
     container = seen_held(turn, hold, container, How.LISTED if sure else How.HEARD) if hold is not None else container
     known = turn.node.containers.get(container.key)
@@ -182,7 +183,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
     seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
     now = replace(
-        _with_its_past(known, container),
+        with_answer(known, _with_its_past(known, container)),
         exit=_end(known, container),
         chips=agreed(turn, known, container, _since_its_start(goes_on, container, asked)),
         used=goes_on.used if goes_on is not None else frozenset(),

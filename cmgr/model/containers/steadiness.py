@@ -57,9 +57,9 @@ def calm(turn: Turn) -> None:
 def found_again(turn: Turn, container: Container) -> None:
     """Tell no longer that a container is lost, or was left as it is, once it serves, or somebody has stopped it.
 
-    Of one that has a check of its own that has to say so.
+    Of one that has a check of its own, or is asked, that has to say so.
     """
-    said = container.says_within is None or container.health == HEALTHY
+    said = container.says_within is None or container.says == HEALTHY
     well = serves(container) and said and not container.starting
     stopped = container.exit is not None and container.exit.asked is True and container.key not in turn.node.holds
     if well or stopped:

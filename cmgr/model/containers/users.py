@@ -18,13 +18,14 @@ from cmgr.model.values.services.containers import Container
 
 def as_ignored(policy: Policy, container: Container) -> Container:
     """Return the container as one that uses no chip and is left alone, if its label or the settings say so."""
-    if not (container.ignored or any(_fits(pattern, container) for pattern in policy.ignore)):
+    if not (container.ignored or any(fits(pattern, container) for pattern in policy.ignore)):
         return container
     none = frozenset[str]()
     return replace(container, ignored=True, enabled=False, claims=none, made_for=none, warnings=())
 
 
-def _fits(pattern: str, container: Container) -> bool:
+def fits(pattern: str, container: Container) -> bool:
+    """Return whether the pattern is one of its name, or after `OF_IMAGE` of its image."""
     if pattern.startswith(OF_IMAGE):
         return container.image != "" and fnmatchcase(container.image, pattern.removeprefix(OF_IMAGE))
     return fnmatchcase(container.name, pattern)

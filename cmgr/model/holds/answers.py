@@ -158,7 +158,7 @@ def _started(turn: Turn, hold: Hold, run: str) -> None:
         ended = container.run == run and container.exit is not None
         exit_ = container.exit if ended else None
         now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at, health="")
-        now = replace(now, frozen=hold.frozen and not ended)
+        now = replace(now, frozen=hold.frozen and not ended).in_another_life()
         turn.put_container(replace(now, wanted=not was_meant(exit_)))
         if can_be_placed(container) and not ended:
             turn.put_container(as_placed(turn.node, turn.node.containers[hold.key], hold.chips))

@@ -14,7 +14,7 @@ from cmgr.frozen import replace
 from cmgr.model.holds.endings import hand_back
 from cmgr.model.holds.making import hold_killed_by_isolated, hold_left_behind
 from cmgr.model.holds.obstacles import Block, Blocker, start_blocker
-from cmgr.model.holds.settling import UNHEALTHY_AFTER, settle
+from cmgr.model.holds.settling import settle, why_sick
 from cmgr.model.holds.tries import has_failed
 from cmgr.model.homes import placing
 from cmgr.model.scope import is_ill, is_to_be_down, observing, why_idle
@@ -114,7 +114,7 @@ def _stop(turn: Turn, hold: Hold, forms: Forms) -> None:
     ring = turn.ring_for(hold.chips)
     what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
     of = listed(ring.chips) if ring else "a chip that is gone"
-    sick = f"episode {hold.episode}: {UNHEALTHY_AFTER}" if hold.sick else ""
+    sick = f"episode {hold.episode}: {why_sick(turn.node.containers.get(hold.key))}" if hold.sick else ""
     reason = _why(turn, hold, forms) or sick or f"episode {hold.episode}: {what} of {of}"
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)

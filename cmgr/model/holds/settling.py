@@ -11,9 +11,11 @@ from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, ReadOutput
 from cmgr.model.values.messages.facts import OutputRead
 from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container
+from cmgr.model.values.services.healing import MUTE, Healing
 from cmgr.words import counted, one_line, span
 
 UNHEALTHY_AFTER = "its own check says that it is unhealthy after its start"
+MUTE_AFTER = f"it {MUTE} after its start"
 
 
 def let_settle(turn: Turn, hold: Hold, run: str) -> None:
@@ -21,7 +23,8 @@ def let_settle(turn: Turn, hold: Hold, run: str) -> None:
     _is_up(turn, hold, turn.at)
     length, container = turn.node.policy.retry.settle, turn.node.containers.get(hold.key)
     starts = container is not None and container.starting
-    if not (length or starts) or hold.cause is Cause.HEAL:
+    asked = container is not None and container.ready is not None
+    if not (length or starts or asked) or hold.cause is Cause.HEAL:
         return
     settling = replace(entered(hold, HoldState.SETTLING), run=run, disarmed=False)
     turn.put_hold(replace(settling, attempt=replace(hold.attempt, delays=0, error="", retry_at=turn.at + length)))
@@ -31,6 +34,12 @@ def _is_up(turn: Turn, hold: Hold, since: datetime) -> None:
     for ring in turn.rings_of(hold.chips):
         if ring.in_episode:
             turn.put_ring(replace(ring, up=max(since, ring.up or since)))
+
+
+def _has_answered(turn: Turn, hold: Hold, at: datetime) -> None:
+    for ring in turn.rings_of(hold.chips):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, answered=max(at, ring.answered or at)))
 
 
 def settle(turn: Turn, hold: Hold) -> None:
@@ -55,8 +64,8 @@ def settle(turn: Turn, hold: Hold) -> None:
         # An event can be lost, or late: only a list made after that time says that it stayed up, or is unhealthy.
         if state.listed is None or state.listed < due:
             turn.ask_list(state.name, f"does {hold.name} still run?", not_older=due)
-        elif container.health == UNHEALTHY:
-            _ails(turn, hold)
+        elif container.says == UNHEALTHY:
+            _ails(turn, hold, container)
         else:
             _has_settled(turn, hold, container)
 
@@ -64,11 +73,11 @@ def settle(turn: Turn, hold: Hold) -> None:
 def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
     """Return when it is decided whether the container stays up, and remember it; its own check can move that."""
     due = before = hold.attempt.retry_at or turn.at
-    if container.health == UNHEALTHY:
+    if container.says == UNHEALTHY:
         due = min(due, turn.at)
     elif container.says_within is not None and container.since is not None and not container.frozen:
         settled = container.since + turn.node.policy.retry.settle
-        said = container.health == HEALTHY
+        said = container.says == HEALTHY
         due = min(due, max(settled, turn.at)) if said else max(due, settled + container.says_within)
     if container.up is not None:
         due = max(due, container.up + turn.node.policy.retry.settle)
@@ -82,22 +91,35 @@ def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
     if container.up is not None:
         _is_up(turn, hold, container.up)
         turn.tell(hold, f"{hold.name} is up", NoteKind.RESULT)
+    if container.answered is not None:
+        _has_answered(turn, hold, container.answered)
     if has_failed(turn.node, hold):
         text = f"{hold.name} stays up, after {counted(hold.attempt.tries, 'start')} that failed"
         turn.tell(hold, text, NoteKind.RESULT)
-    if container.says_within is not None and container.health != HEALTHY and not container.frozen:
+    if container.says_within is not None and container.says != HEALTHY and not container.frozen:
         text = f"{hold.name} runs, but its own check has not said in {span(container.says_within)} that it is healthy"
         turn.tell(hold, text, NoteKind.WARNING)
 
 
-def _ails(turn: Turn, hold: Hold) -> None:
-    """Its own check says that this start has not worked: it is stopped and started once more, or left as it is."""
-    sick = hold.sick + 1
-    turn.tell(hold, f"cannot start {hold.name}, try {sick}: {UNHEALTHY_AFTER}", NoteKind.WARNING)
-    if sick >= turn.node.policy.retry.starts:
+def why_sick(container: Container | None) -> str:
+    """Return in words why the start of a container that runs has not worked."""
+    mute = container is not None and container.health != UNHEALTHY == container.answer
+    return MUTE_AFTER if mute else UNHEALTHY_AFTER
+
+
+def _ails(turn: Turn, hold: Hold, container: Container) -> None:
+    """Its own check says that this start has not worked, or it does not answer: it is started once more, or left."""
+    sick, why = hold.sick + 1, why_sick(container)
+    turn.tell(hold, f"cannot start {hold.name}, try {sick}: {why}", NoteKind.WARNING)
+    # It took as long as a model may take to load: a second time is tried where it wishes to be healed, and no third.
+    mute = why == MUTE_AFTER
+    if sick >= (1 + (container.heal is not None) if mute else turn.node.policy.retry.starts):
         # An unhealthy container is better than none: the next start could be one that does not work at all.
         turn.drop_hold(hold.key)
-        lose(turn, hold, f"it was unhealthy after {counted(sick, 'start')}; it is left as it is")
+        what = f"did not answer ({container.said})" if mute else "was unhealthy"
+        lose(turn, hold, f"it {what} after {counted(sick, 'start')}; it is left as it is")
+        if mute and container.heal is not None:
+            turn.put_healing(Healing(hold.key, life=container.run, since=turn.at, given_up=turn.at))
         return
     turn.put_hold(replace(entered(hold, HoldState.TO_STOP), sick=sick))
 

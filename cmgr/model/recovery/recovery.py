@@ -114,8 +114,8 @@ def _healthy(turn: Turn, ring: Ring) -> None:
     ring = turn.put_ring(
         replace(
             ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
-            up=None, blocked=None, widened=False, lost=frozenset(), restarts={}, look=None, refusals=0, refused=None,
-            mercies=0, of_programs=bool(handled) and _is_of_programs(turn.node, ring),
+            up=None, answered=None, blocked=None, widened=False, lost=frozenset(), restarts={}, look=None, refusals=0,
+            refused=None, mercies=0, of_programs=bool(handled) and _is_of_programs(turn.node, ring),
         )
     )  # fmt: skip
     # Notes of this very turn about the ring are the beginning of its story.
@@ -275,7 +275,7 @@ def _resuming(turn: Turn, ring: Ring) -> None:
     if faults or ordered:
         if not ordered:
             turn.drop_order(ring.id)  # It was carried out: what comes now is stopped by the rules of the fault.
-        ring = turn.put_ring(replace(ring, up=None))
+        ring = turn.put_ring(replace(ring, up=None, answered=None))
         turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}" if faults else ordered)
         return
     shares = bring_back(turn, ring)
@@ -313,15 +313,18 @@ def _close(turn: Turn, ring: Ring) -> None:
     began = ring.began or turn.at
     outcome = _outcome(turn, ring)
     # How long it took is told without the time in which it was seen that it lasts.
-    ended = ring.up if ring.up is not None and outcome in ("recovered", "cleared") else turn.at
+    ran = ring.up if ring.up is not None and outcome in ("recovered", "cleared") else turn.at
+    ended = max(ran, ring.answered or ran)
     report_drills(turn, ring, outcome)
     text = f"episode {ring.episode} is over: {outcome} after {(ended - began).total_seconds():.3f} s"
+    if ring.answered is not None:
+        text += f", of which all ran after {(ran - began).total_seconds():.3f} s and answered then"
     episode = ring.episode
     turn.drop_order(ring.id)
     turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
     ring = turn.ring(ring.id)
     over = replace(ring, reason="", episode=0, began=None, starts={}, up=None, lost=frozenset(), blocked=None)
-    turn.put_ring(replace(over, widened=False))
+    turn.put_ring(replace(over, answered=None, widened=False))
     turn.commands.append(Note(turn.at, NoteKind.CLOSED, text, ring.id, episode, outcome=outcome, ended=ended))
 
 

@@ -90,7 +90,7 @@ EDGES: Mapping[tuple[HoldState, HoldState], Edge | None] = {
     (HoldState.STARTING, HoldState.FAILED): _on("its start has failed once too often"),
     (HoldState.STARTING, HoldState.FORGOTTEN): _anew("a person wants it left while it is being started"),
     (HoldState.STARTING, HoldState.RETURNING): _anew("it runs, or a person wants it left"),
-    (HoldState.SETTLING, HoldState.TO_STOP): _anew("its own check says that it is unhealthy, or it is held anew"),
+    (HoldState.SETTLING, HoldState.TO_STOP): _anew("it is unhealthy, or does not answer, or it is held anew"),
     (HoldState.SETTLING, HoldState.STOPPING): CANNOT_HAPPEN,
     (HoldState.SETTLING, HoldState.DOWN): _on("it did not stay up"),
     (HoldState.SETTLING, HoldState.STARTING): CANNOT_HAPPEN,
@@ -157,7 +157,8 @@ class Hold:
     `down`: when its life ended. `run` is the life that ended: a container that runs with another word was started by
     somebody; while it settles it is the life that does, until `attempt.retry_at`. `revived` is the life that its
     restart policy may have begun, by an event that a list has yet to confirm. `frozen`: it was when it was stopped, and
-    is again after its start. `sick`: so many starts in a row ended with its own check saying that it is unhealthy.
+    is again after its start. `sick`: so many starts in a row ended with it unhealthy, or without
+    an answer.
     `chips`: those that it is to be started on. `wish`: a person has ordered these instead, and it gets them once it is
     down. `short`: why it cannot be moved although it should.
     `unsure`: since when an order to start it has failed; it may have worked all the same, which a later list tells.

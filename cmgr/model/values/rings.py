@@ -73,10 +73,11 @@ class Ring:
     `failures`: resets of this episode in a row that did not cure. `not_before`: back-off before the next.
     `lulls`: when its fault went away by itself, lately. `theirs`: containers that a person started, or took back, in
     this episode. `starts`: how often cmgr started each container in this episode; `up`: when the last of its starts
-    worked. `blocked`: since when a due reset waits for containers out of scope; `widened`: that took too long, and the
-    whole ring is in scope. `lost`: full names of containers that cmgr was to start again in this episode, and that are
-    gone, or did not stay up. `restarts`: how often something else started a container again in this episode, by full
-    name. `preparing`: a reset is counted and prepared, and the driver has not been called.
+    worked, `answered`: when the last of those answered that are asked. `blocked`: since when a due reset waits for
+    containers out of scope; `widened`: that took too long, and the whole ring is in scope. `lost`: full names of
+    containers that cmgr was to start again in this episode, and that are gone, or did not stay up. `restarts`: how
+    often something else started a container again in this episode, by full name. `preparing`: a reset is counted and
+    prepared, and the driver has not been called.
     Of this life only: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way;
     `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
@@ -103,6 +104,7 @@ class Ring:
     theirs: frozenset[ContainerKey] = frozenset()
     starts: Mapping[ContainerKey, int] = field(default_factory=dict)
     up: datetime | None = None
+    answered: datetime | None = None
     blocked: datetime | None = None
     widened: bool = False
     lost: frozenset[str] = frozenset()

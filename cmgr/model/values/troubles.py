@@ -82,7 +82,7 @@ class TroubleKind(StrEnum):
     DOWN = "down", Severity.CRITICAL, "down", "CmgrContainerDown"
     """A container ought to run and does not."""
     IDLE = "idle", Severity.CRITICAL, "down", "CmgrContainerIdle"
-    """A container ought to run, does, and does not serve: it is paused, unhealthy, or dies again and again."""
+    """A container ought to run, does, and does not serve: it is paused, unhealthy, mute, or dies again and again."""
     GROUP = "group", Severity.WARNING, "group", "CmgrGroupNotRunning"
     """A group is in a round, or some of its members do not run while others do."""
     OWNER = "owner", Severity.CRITICAL, "trouble", "CmgrTrouble"

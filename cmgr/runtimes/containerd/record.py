@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import SLOT, UNCLEAR
+from cmgr.model.values.handling.questions import OWN_MACHINE, Network, published
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, TIED, Container, ContainerKey, Exit, Spare
 from cmgr.runtimes import claims, compose
 from cmgr.runtimes.containerd import placing
@@ -162,9 +163,9 @@ def definition(
         made_for=made_for,
         tied=tied,
         image=str(record.image),
+        network=_network(spec, given),
         marked=_MARKS.get(labels.get(EXPLICITLY_STOPPED, "")),
     )
-    linux = mapping(spec.get("linux"))
     container = compose.placed(wished.of(container), given, None)
     concerns = bool(asked.chips or asked.warnings or container.composed) or wished_for(theirs)
     return Definition(
@@ -177,9 +178,9 @@ def definition(
         majors=majors,
         snapshotter=str(record.snapshotter),
         snapshot_key=str(record.snapshot_key),
-        mount_label=text(linux, "mountLabel"),
+        mount_label=text(mapping(spec.get("linux")), "mountLabel"),
         terminal=mapping(spec.get("process")).get("terminal") is True,
-        shared=tuple(path for path in _namespaces(linux) if path.startswith("/proc/")),
+        shared=tuple(path for path in _namespaces(mapping(spec.get("linux"))) if path.startswith("/proc/")),
     )
 
 
@@ -310,6 +311,23 @@ def _numbers(device: Json) -> tuple[int, int]:
     """Return major and minor; -1 where none is given: all."""
     major, minor = device.get("major"), device.get("minor")
     return (major if isinstance(major, int) else -1, minor if isinstance(minor, int) else -1)
+
+
+def _network(spec: Json, given: Mapping[str, str]) -> Network:
+    """Return where its ports are reached: containerd itself knows no network, and nerdctl what it has published."""
+    spaces = items(mapping(spec.get("linux")).get("namespaces"))
+    if spec and "network" not in {text(mapping(space), "type") for space in spaces}:
+        return OWN_MACHINE
+    try:
+        rows = [mapping(row) for row in items(json_of(given.get("nerdctl/ports", "[]").encode()))]
+    except ValueError:
+        rows = []
+    found = []
+    for row in rows:
+        port, there = row.get("ContainerPort"), row.get("HostPort")
+        if isinstance(port, int) and isinstance(there, int) and text(row, "Protocol") in ("", "tcp"):
+            found.append(published(port, text(row, "HostIP"), there))
+    return Network(published=tuple(found))
 
 
 def _namespaces(linux: Json) -> list[str]:

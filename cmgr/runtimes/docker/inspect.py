@@ -8,6 +8,7 @@ from typing import TypedDict
 from cmgr.errors import ContainerError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.handling.questions import OWN_MACHINE, Network, published
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.runtimes import claims, compose, labels
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
@@ -98,6 +99,7 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
         restarting=state.get("Restarting") is True or text(state, "Status") == "restarting",
         image=text(config, "Image"),
         joins=_joins(host),
+        network=_network(host, mapping(whole.get("NetworkSettings"))),
     )
     signal = signal_number(text(config, "StopSignal"))
     container = compose.placed(wished.of(container), labels.makers(told, brought), moment(text(whole, "Created")))
@@ -105,6 +107,20 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
     limits = tuple(str(host.get(name)) for name in _LIMITS)
     checked = _checked(state, mapping(config.get("Healthcheck"))) if container.health else None
     return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits, checked)
+
+
+def _network(host: Json, settings: Json) -> Network:
+    """Return where its ports are reached. One in another's network has no address of its own."""
+    if text(host, "NetworkMode") == "host":
+        return OWN_MACHINE
+    ports = [(name, row) for name, rows in mapping(settings.get("Ports")).items() for row in map(mapping, items(rows))]
+    found = [
+        published(int(port[1]), text(row, "HostIp"), int(there))
+        for name, row in ports
+        if (port := re.fullmatch("([0-9]{1,5})/tcp", name)) and (there := text(row, "HostPort")).isdecimal()
+    ]
+    networks = sorted(mapping(settings.get("Networks")).items())
+    return Network(next((ip for _, each in networks if (ip := text(mapping(each), "IPAddress"))), ""), tuple(found))
 
 
 def _joins(host: Json) -> frozenset[str]:

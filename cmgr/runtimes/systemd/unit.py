@@ -7,6 +7,7 @@ from typing import Any
 from cmgr.config.settings import Unit
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import BY_ID
+from cmgr.model.values.handling.questions import OWN_MACHINE
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.labels import LONGEST_GRACE
@@ -68,6 +69,7 @@ def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
         strategy=wish.strategy,
         order=wish.order,
         restarting=restarting,
+        network=OWN_MACHINE,
         starting=active == "activating" and not restarting,
         revived=bool(told.get("NRestarts")),
         takes=frozenset(unit for way in _TAKES for unit in told.get(way, ()) if unit.endswith(".service")),

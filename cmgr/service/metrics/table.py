@@ -14,6 +14,7 @@ from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.presence import Presence
 from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics.chips import MEASURED
@@ -204,6 +205,16 @@ gauge("cmgr_wanted_down", "Containers that ought to run and do not.", "runtime")
 def _given_up(look: Look) -> Samples:
     healings = [(k, h) for k, h in look.node.healings.items() if h.ails and h.given_up is not None]
     return _by_runtime(look, [key.runtime for key, _ in healings if key not in look.node.holds])
+
+
+@gauge(
+    "cmgr_containers_asked", "Containers that are asked whether they serve, by how they answer.", "runtime", "answer"
+)
+def _asked(look: Look) -> Samples:
+    asked = [(c.key.runtime, c.answer) for c in look.node.containers.values() if c.ready is not None and c.running]
+    for runtime in sorted({*look.node.runtimes, *(r for r, _ in asked)}):
+        for answer in (STARTING, HEALTHY, UNHEALTHY):
+            yield (runtime, answer), float(asked.count((runtime, answer)))
 
 
 # Groups and the fleet.

@@ -152,6 +152,7 @@ const STATUS = { pausing: "stopping", paused: "held", resuming: "starting" };
 const serviceState = ({ status, health }) => word(status === "running" && /^(unhealthy|starting)$/.test(health) ? health : STATUS[status] || status);
 
 const serviceReason = (c) => html`${said(c.reason) || (c.since && html`<span class="quiet">${t("since", { at: when(c.since) })}</span>`)}
+  ${c.ready && html`<div class="quiet">${c.ready} → ${said(c.answer || "…")}</div>`}
   ${c.warnings?.map((w) => html`<div class="warn">${sign("warn", 12)} ${said(w)}</div>`)}`;
 
 function latest(state) {

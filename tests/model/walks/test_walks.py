@@ -26,7 +26,7 @@ from cmgr.model.values.handling.policy import (
     Strategy,
 )
 from cmgr.model.values.handling.rules import Rules
-from tests.model.acts import ACTS, RESET_FIRST, RULES, SLOT_ACTS, check_end, heal
+from tests.model.acts import ACTS, ASKED_ACTS, RESET_FIRST, RULES, SLOT_ACTS, check_end, heal
 from tests.model.machine import Plan
 from tests.model.world import World
 
@@ -39,6 +39,7 @@ TWO_RUNTIMES = Plan(runtimes=("docker", "containerd"), labels=True, used=0.7)
 FOUR_RINGS = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.5)
 HEALED = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.7, healed=0.8)
 CHECKED = Plan(chips=8, ring=2, labels=True, checked=0.7)
+ASKED = Plan(chips=8, ring=2, labels=True, asked=0.7, healed=0.3, checked=0.2, composed=0.3)
 COMPOSED = Plan(chips=8, ring=2, composed=0.8, checked=0.4, used=0.8)
 HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
@@ -103,6 +104,7 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "grouped": (Policy(strategy=Strategy.SINGLE), GROUPED),
     "grouped-rings": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), GROUPED_TOO),
     "checked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), CHECKED),
+    "asked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(ready=timedelta(seconds=60))), ASKED),
     "windowed": (
         Policy(strategy=Strategy.RING, levels=WINDOWED, reset=ResetPolicy(window_hours=ANY)),
         HALF_USED,
@@ -140,7 +142,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
 
 
 def walk(world: World) -> None:
-    acts, busy, quiet = zip(*(SLOT_ACTS if world.plan.slots or world.plan.placed else ACTS), strict=True)
+    slots = world.plan.slots or world.plan.placed
+    acts, busy, quiet = zip(*(SLOT_ACTS if slots else ASKED_ACTS if world.plan.asked else ACTS), strict=True)
     for act in world.rng.choices(acts, quiet if world.seed % 2 else busy, k=STEPS):
         act(world)
 

@@ -190,6 +190,17 @@ def test_the_rest_is_read_too() -> None:
     assert (found.snapshotter, found.snapshot_key, found.container.auto_remove) == ("overlayfs", "k", True)
 
 
+def test_its_ports_are_reached_where_nerdctl_has_published_them_or_on_the_machine() -> None:
+    own = {"linux": {"namespaces": [{"type": "pid"}, {"type": "network"}]}}
+    rows = [{"HostPort": 18000, "ContainerPort": 8000, "Protocol": "tcp", "HostIP": "0.0.0.0"}]  # noqa: S104
+    udp = [{**rows[0], "Protocol": "udp"}, {**rows[0], "HostPort": "x"}, 7]
+    assert read(own, {"nerdctl/ports": json.dumps(rows)}).container.network.place(8000) == ("127.0.0.1", 18000)
+    for label in (json.dumps(udp), "{", "", "5"):
+        assert read(own, {"nerdctl/ports": label}).container.network.place(8000) is None
+    assert read({"linux": {"namespaces": [{"type": "pid"}]}}).container.network.place(8000) == ("127.0.0.1", 8000)
+    assert read(b"no spec").container.network.place(8000) is None
+
+
 def test_a_restart_policy_is_what_the_monitor_is_told() -> None:
     labels = {records.STATUS: "running", records.POLICY: "on-failure:3", "containerd.io/restart.count": "4"}
     text = read(env(), labels).container.restart_policy

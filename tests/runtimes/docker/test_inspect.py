@@ -32,6 +32,33 @@ def changed(name: str, part: str, **values: Any) -> Container:
     return described(document, MAJORS).container
 
 
+PORTS = {
+    "8000/tcp": [{"HostIp": "0.0.0.0", "HostPort": "18000"}, {"HostIp": "::", "HostPort": "18000"}],  # noqa: S104
+    "9000/tcp": None,
+    "53/udp": [{"HostIp": "0.0.0.0", "HostPort": "53"}],  # noqa: S104
+    "x/tcp": [{"HostPort": "y"}],
+}
+"""As dockerd 20.10 tells of `docker run -p 8000 --expose 9000 -p 53:53/udp`, and a row that no daemon gives."""
+
+
+@pytest.mark.parametrize(
+    ("mode", "networks", "places"),
+    [
+        ("bridge", {"bridge": {"IPAddress": "172.17.0.2"}}, [("127.0.0.1", 18000), ("172.17.0.2", 9000)]),
+        ("a", {"b": {"IPAddress": "10.0.0.2"}, "a": {"IPAddress": ""}}, [("127.0.0.1", 18000), ("10.0.0.2", 9000)]),
+        ("host", {"host": {"IPAddress": ""}}, [("127.0.0.1", 8000), ("127.0.0.1", 9000)]),
+        ("none", {"none": {"IPAddress": ""}}, [("127.0.0.1", 18000), None]),
+        ("container:abc", {}, [("127.0.0.1", 18000), None]),
+    ],
+)
+def test_a_port_is_reached_where_docker_says_that_it_is(mode: str, networks: Any, places: list[Any]) -> None:
+    document = copy.deepcopy(INSPECTED["running"])
+    document["HostConfig"]["NetworkMode"] = mode
+    document["NetworkSettings"] = {"Ports": PORTS, "Networks": networks}
+    network = described(document, MAJORS).container.network
+    assert [network.place(8000), network.place(9000)] == places
+
+
 @pytest.mark.parametrize(("runtime", "grace"), [("runc", 0), ("oci", 10)])
 def test_no_time_to_stop_in_is_meant_where_docker_says_so_and_not_set_where_podman_does(
     runtime: str, grace: int

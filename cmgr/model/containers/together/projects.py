@@ -107,5 +107,5 @@ def unready_until(node: Node, hold: Hold) -> datetime | None:
 
 def _is_ready(need: Need, mate: Container) -> bool:
     if need.condition is Condition.HEALTHY:
-        return mate.says_within is None or mate.health == HEALTHY or mate.frozen
+        return mate.says_within is None or mate.says == HEALTHY or mate.frozen
     return need.condition is Condition.STARTED

@@ -13,6 +13,7 @@ from cmgr.declare import Meta
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.faults import Level
 from cmgr.model.values.handling.calendar import RESET_WINDOWS, Drill, Window
+from cmgr.model.values.handling.questions import Asking
 
 NO_TIME = timedelta()
 
@@ -249,6 +250,14 @@ class RetryPolicy:
         timedelta,
         Meta("How long a container must run after its start before it counts as recovered.", within=("0s", "1h")),
     ] = timedelta(seconds=30)
+    ready: Annotated[
+        timedelta,
+        Meta(
+            "How long a container that is asked whether it serves (cmgr.ready) may take to answer after a start: large "
+            "models load for minutes.",
+            within=("1s", "24h"),
+        ),
+    ] = timedelta(minutes=10)
     owner_window: Annotated[
         timedelta,
         Meta(
@@ -331,6 +340,7 @@ class Policy:
     """How long after a runtime came up a start is its restart policy's and not a person's."""
 
     drills: tuple[Drill, ...] = ()
+    ready: tuple[Asking, ...] = ()
 
     def windows(self) -> dict[str, tuple[Window, ...]]:
         """Return the windows that resets wait for, by the name of their setting."""

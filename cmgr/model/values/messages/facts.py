@@ -11,7 +11,7 @@ from cmgr.model.values.handling.policy import Packing, Policy
 from cmgr.model.values.machine import MachineTold as MachineTold
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
-from cmgr.model.values.messages.health_facts import HangsSeen
+from cmgr.model.values.messages.health_facts import Answered, HangsSeen
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
@@ -479,6 +479,7 @@ Fact = (
     | Remarked
     | TroubleMet
     | HangsSeen
+    | Answered
     | Tick
     | Resync
     | Answer

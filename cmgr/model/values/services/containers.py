@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import UNCLEAR, ChipId
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.questions import Network, Question
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.services.compose import Composed
 
@@ -19,6 +20,9 @@ DEFAULT_GRACE = timedelta(seconds=10)
 
 HANDS_OFF = "cmgr.enable=false"
 """The label that says that cmgr is to leave the container alone; a maker's may say it, too."""
+
+STARTING = "starting"
+"""The health of a container of which nothing can be said yet: it loads."""
 
 HEALTHY = "healthy"
 """The health of a container whose own check is content."""
@@ -103,9 +107,13 @@ class Container:
     `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
-    wish that. `health`: what its own check says while it runs, "starting", `HEALTHY` or `UNHEALTHY`; "" without one.
+    wish that. `health`: what its own check says while it runs, `STARTING`, `HEALTHY` or `UNHEALTHY`; "" without one.
     `unchecked`: when that check ran last, where it ought to have run again since, so that its health is not known.
-    `says_within`: how long after a start that check takes at most to say whether it is healthy; None without one.
+    `ready`: what cmgr asks it, by its label or filled in by the model, by the settings; `answer`: the same words for
+    what has come of that in this life, `said`: the last answer, `answered`: when it answered well first. `network`:
+    where it is asked.
+    `says_within`: how long after a start its check, or its answer, takes at most to say whether it is healthy; None
+    without either.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
     `unlisted`: its runtime does not even list it, though its first process lives.
     `needs_network`: it is of no use where a chip's link is dead. `group`: the group that it is a member of, or nothing;
@@ -179,6 +187,9 @@ class Container:
     marked: bool | None = None
     instead_of: frozenset["ContainerKey"] = frozenset()
     places: Mapping[ChipId, int] = field(default_factory=dict)
+    answer: str = ""
+    said: str = ""
+    answered: datetime | None = None
     seen: ThisLife[datetime | None] = None
     hands_off: ThisLife[str] = HANDS_OFF
     joins: ThisLife[frozenset[str]] = frozenset()
@@ -186,6 +197,8 @@ class Container:
     group_size: ThisLife[int] = 0
     health: ThisLife[str] = ""
     unchecked: ThisLife[datetime | None] = None
+    ready: ThisLife[Question | None] = None
+    network: ThisLife[Network] = Network()
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
     unlisted: ThisLife[bool] = False
@@ -207,6 +220,16 @@ class Container:
     takes: ThisLife[frozenset[str]] = frozenset()
     halted: ThisLife[tuple[datetime, datetime] | None] = None
     along: ThisLife[str] = ""
+
+    @property
+    def says(self) -> str:
+        """Return what its own check says, or its answer, the worse of both; nothing where there is neither."""
+        both = (self.health, self.answer if self.running and not self.frozen else "")
+        return next((word for word in (UNHEALTHY, STARTING, HEALTHY) if word in both), "")
+
+    def in_another_life(self) -> "Container":
+        """Return it as one that has not answered yet in its present life."""
+        return replace(self, answer=STARTING if self.ready is not None else "", said="", answered=None)
 
     @property
     def unclear(self) -> bool:

@@ -43,6 +43,7 @@ class Healing:
 
 
 HANGS = "hangs"
+MUTE = "does not answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,9 @@ def ailment(container: Container, healing: Healing, *, hangs: bool = False) -> s
     if healing.spared and healing.life == container.run:
         return ""
     if container.running:
-        return UNHEALTHY if container.health == UNHEALTHY else HANGS if hangs else ""
+        if container.says == UNHEALTHY:
+            return UNHEALTHY if container.health == UNHEALTHY else MUTE
+        return HANGS if hangs else ""
     end = container.exit
     if end is None or not end.by_itself or healing.life != container.run:
         return ""

@@ -1,0 +1,62 @@
+"""Containers that are asked whether they serve: what each is asked, and what follows from its answer.
+
+A life that has not answered yet is `STARTING`, as one whose own check has not said anything: whatever waits for that
+check waits for the answer, too.
+"""
+
+from datetime import timedelta
+from fnmatch import fnmatchcase
+
+from cmgr.frozen import replace
+from cmgr.model.containers.steadiness import found_again
+from cmgr.model.containers.users import fits
+from cmgr.model.turn import Turn
+from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.health_facts import Answered
+from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container
+from cmgr.model.values.services.healing import MUTE
+from cmgr.words import span
+
+_LATE = timedelta(minutes=2)
+"""By so much may it be told later than `retry.ready` that one has not answered: commands are asked once a minute."""
+
+
+def with_question(policy: Policy, container: Container) -> Container:
+    """Return the container with what it is asked, by its label or else the first setting that fits."""
+    service = container.composed.service if container.composed is not None else container.name
+    settings = (a.question for a in policy.ready if fits(a.name, container) or fnmatchcase(service, a.name))
+    asked = container.ready or next(settings, None)
+    if asked is None or not container.enabled:
+        return replace(container, ready=None)
+    return replace(
+        container, ready=asked, says_within=max(container.says_within or timedelta(), policy.retry.ready + _LATE)
+    )
+
+
+def with_answer(known: Container | None, container: Container) -> Container:
+    """Return the container, as it is told of now, with what has come of its question in this life."""
+    if container.ready is None or not container.running:
+        return container
+    # Of the last life of cmgr the answer is known and the question is not.
+    same = known is not None and known.run == container.run and known.ready in (None, container.ready)
+    if known is None or not same or not known.answer:
+        return container.in_another_life()
+    return replace(container, answer=known.answer, said=known.said, answered=known.answered)
+
+
+def answered(turn: Turn, fact: Answered) -> None:
+    """Take in how a container has answered; old news of another life, or of another question, is none."""
+    known = turn.node.containers.get(fact.key)
+    if known is None or not known.running or (known.run, known.ready) != (fact.run, fact.question):
+        return
+    first = fact.answer == HEALTHY and known.answered is None
+    now = replace(known, answer=fact.answer, said=fact.said, answered=turn.at if first else known.answered)
+    turn.put_container(now)
+    since = f"{span(turn.at - (now.since or turn.at))} after its start"
+    if fact.answer == UNHEALTHY != known.answer:
+        never = f" {since}" if now.answered is None else ""
+        turn.tell(now, f"{now.name} {MUTE}{never}: {fact.said}", NoteKind.WARNING)
+    elif fact.answer == HEALTHY != known.answer:
+        turn.tell(now, f"{now.name} answers {since if first else 'again'}: {fact.said}", NoteKind.RESULT)
+    found_again(turn, now)
