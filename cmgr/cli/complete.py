@@ -8,9 +8,9 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import Common
-from cmgr.cli.text.reading import ails
 from cmgr.errors import CmgrError
 from cmgr.service.door.client import BRIEFLY, status
+from cmgr.view.text.reading import ails
 
 if TYPE_CHECKING:
     from cmgr.view import shapes

@@ -10,9 +10,10 @@ from cmgr.cli import source
 from cmgr.cli.options import NEEDED, Common, Showing, argument, option
 from cmgr.cli.orders import given
 from cmgr.cli.show import page
-from cmgr.cli.text import out, texts
+from cmgr.cli.text import out
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import document, get
+from cmgr.view.text import texts
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from cmgr import atomic
 from cmgr.cli import source
 from cmgr.cli.options import NEEDED, option
-from cmgr.cli.text import out, render
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError, chain, sentence
 from cmgr.frozen import dataclass
+from cmgr.view.text import render
 
 if TYPE_CHECKING:
     from cmgr.migration.migrate import Migration

@@ -7,12 +7,13 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import NEEDED, Common, argument, option
-from cmgr.cli.text import out, reading
-from cmgr.cli.text.render import Face
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.service.door.client import order, status
+from cmgr.view.text import reading
+from cmgr.view.text.render import Face
 from cmgr.words import counted, runs
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ import typer
 
 from cmgr.cli import show, source
 from cmgr.cli.options import Common, Showing, argument, option
-from cmgr.cli.text import out, timeline
+from cmgr.cli.text import out
 from cmgr.frozen import dataclass
 from cmgr.service.door import records
 from cmgr.service.door.client import follow
+from cmgr.view.text import timeline
 
 if TYPE_CHECKING:
     from cmgr.view import shapes

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 from cmgr.cli import source
 from cmgr.cli.source import misused
-from cmgr.cli.text import out, reading, texts
-from cmgr.cli.text.render import Face
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ServiceDown, ServiceHangs
 from cmgr.service.door.client import get, order
+from cmgr.view.text import reading, texts
+from cmgr.view.text.render import Face
 
 if TYPE_CHECKING:
     from cmgr.cli.options import ChipsOptions, ExplainOptions, FaultsOptions, Showing, StatusOptions

@@ -8,10 +8,11 @@ import typer
 from cmgr.cli import source
 from cmgr.cli.options import Common, Showing, argument, option
 from cmgr.cli.show import page
-from cmgr.cli.text import out, texts
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import get, order
+from cmgr.view.text import texts
 from cmgr.words import runs
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import typer
 from cmgr.cli import source
 from cmgr.cli.options import Common, option
 from cmgr.cli.text import out
-from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import post
+from cmgr.view.text.render import Face
 from cmgr.words import counted
 
 if TYPE_CHECKING:

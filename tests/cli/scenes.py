@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, timedelta
 
-from cmgr.cli.text.render import Face
-from cmgr.cli.text.texts import Page
 from cmgr.config.week import window
 from cmgr.model.scope import handled_faults, shut
 from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId
@@ -20,6 +18,8 @@ from cmgr.model.values.standing import Maintenance
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own
+from cmgr.view.text.render import Face
+from cmgr.view.text.texts import Page
 from cmgr.words import stamp
 from tests.support.picture import T0, decided, faulty, held, hold, in_episode, isolated, key, machine
 

@@ -10,8 +10,6 @@ import pytest
 
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding
 from cmgr.cli.check.finding import lines as check_lines
-from cmgr.cli.text import texts, timeline
-from cmgr.cli.text.reading import to_type
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.catalog import Catalog, Entry
@@ -26,6 +24,8 @@ from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own
+from cmgr.view.text import texts, timeline
+from cmgr.view.text.reading import to_type
 from tests.cli.scenes import (
     NOTES,
     NOW,

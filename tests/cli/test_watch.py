@@ -14,12 +14,12 @@ from datetime import UTC
 
 import pytest
 
-from cmgr.cli.text import reading, texts
-from cmgr.cli.text.render import Face
 from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.door.routes import Request
 from cmgr.view import status as view
+from cmgr.view.text import reading, texts
+from cmgr.view.text.render import Face
 from tests.cli.conftest import Home
 from tests.cli.scenes import NOW, SERVICE, in_need, recovering, told
 from tests.support.door import door

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cmgr.cli.text.reading import to_type
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.holds import Attempt, Hold, HoldState
@@ -17,6 +16,7 @@ from cmgr.model.values.standing import Maintenance
 from cmgr.view import status as view
 from cmgr.view.advice import called, named, overdue
 from cmgr.view.status import Own
+from cmgr.view.text.reading import to_type
 from tests.support.picture import T0, faulty, held, hold, in_episode, key, machine
 
 

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.cli.text import reading, texts
 from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Exit
 from cmgr.view import advice, shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own
+from cmgr.view.text import reading, texts
 from cmgr.words import stamp
 from tests.support.picture import T0, decided, held, hold, in_episode, isolated, key, machine
 

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.cli.text import texts
-from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, NotThere
 from cmgr.model.values.handling.policy import OnIsolate, Strategy
 from cmgr.model.values.messages import facts
@@ -15,6 +13,8 @@ from cmgr.service.door.routes import Request
 from cmgr.view import group_shapes
 from cmgr.view.groups import groups
 from cmgr.view.status import Own, status
+from cmgr.view.text import texts
+from cmgr.view.text.render import Face
 from cmgr.view.troubles import troubles
 from tests.model.builders import SEPARATE, Cmgr, container, key
 from tests.model.together.test_groups import halted, running, tp

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.cli.text.reading import to_type
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import FaultCode, Handling, Isolation
 from cmgr.model.values.handling.policy import Policy
@@ -22,6 +21,7 @@ from cmgr.view import status as view
 from cmgr.view.advice import runtime_hint
 from cmgr.view.groups import groups
 from cmgr.view.status import Own
+from cmgr.view.text.reading import to_type
 from tests.support.door import table
 from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
 

@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cmgr import __version__
-from cmgr.cli.text import texts
-from cmgr.cli.text.render import Face
 from cmgr.fleet.appliance_text import presence as taken
 from cmgr.fleet.appliance_text import presence_text
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp
@@ -14,6 +12,8 @@ from cmgr.model.values.presence import MOST_AILS, Ail, Appliance, EngineNode, Fl
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.presence import fleet, presence
 from cmgr.view.status import Own, health, state_of_service
+from cmgr.view.text import texts
+from cmgr.view.text.render import Face
 from cmgr.view.troubles import troubles
 from tests.model.builders import SEPARATE, Cmgr
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from cmgr.cli.text import reading
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.model.values.chips import ChipId
@@ -11,6 +10,7 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.view import status as view
 from cmgr.view.status import Own
+from cmgr.view.text import reading
 from cmgr.view.troubles import troubles
 from tests.support.picture import T0, held, hold, machine
 

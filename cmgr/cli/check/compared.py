@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmgr.cli.text import render
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels
 from cmgr.config.tables.table import parse_table
 from cmgr.errors import ConfigError
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.handling.catalog import Catalog, is_reported, table
+from cmgr.view.text import render
 from cmgr.words import counted
 
 if TYPE_CHECKING:

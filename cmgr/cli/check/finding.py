@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from cmgr.cli.text import render
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass
+from cmgr.view.text import render
 from cmgr.words import counted
 
 OK, WARNING, ERROR = "ok", "warning", "error"

@@ -7,12 +7,13 @@ from datetime import datetime
 from cmgr.cli import past, show, source
 from cmgr.cli.demo.service import Service
 from cmgr.cli.options import Common, StatusOptions
-from cmgr.cli.text import out, timeline
-from cmgr.cli.text.render import wrapped
+from cmgr.cli.text import out
 from cmgr.errors import StoreError
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import Phase
 from cmgr.service.door.client import order
+from cmgr.view.text import timeline
+from cmgr.view.text.render import wrapped
 
 FAULT = "80E24E00"
 SECONDS = 30.0

@@ -1,1 +1,1 @@
-"""The output of commands: texts, tables, and how they reach a terminal."""
+"""The output of commands, and how it reaches a terminal."""

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from cmgr.cli.text.render import WIDTH, paragraph
 from cmgr.errors import CmgrError
+from cmgr.view.text.render import WIDTH, paragraph
 from cmgr.words import one_line
 
 _GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"

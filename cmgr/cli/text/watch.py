@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from cmgr.cli.text import out, reading, texts
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError, chain
+from cmgr.view.text import reading, texts
 
 if TYPE_CHECKING:
     from cmgr.view import shapes

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cmgr.cli.text import render
-from cmgr.cli.text.reading import beside, counts, health, labels, tells, to_type, troubles
-from cmgr.cli.text.render import Face
+from cmgr.view.text import render
+from cmgr.view.text.reading import beside, counts, health, labels, tells, to_type, troubles
+from cmgr.view.text.render import Face
 from cmgr.words import counted, runs
 
 if TYPE_CHECKING:

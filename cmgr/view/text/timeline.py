@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from cmgr.cli.text import render
-from cmgr.cli.text.texts import Page
+from cmgr.view.text import render
+from cmgr.view.text.texts import Page
 from cmgr.words import span
 
 if TYPE_CHECKING:
