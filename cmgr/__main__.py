@@ -2,7 +2,6 @@
 
 import os
 import sys
-from contextlib import suppress
 
 from cmgr import __version__
 
@@ -13,12 +12,18 @@ def main() -> int:
     if sys.argv[1:] in (["version"], ["--version"]):
         sys.stdout.write(f"cmgr {__version__}\n")
         return 0
-    from cmgr.cli import main as run
+    from cmgr.shortcut import shown
 
-    code = run()
+    code = shown(sys.argv[1:])
+    if code is None:
+        from cmgr.cli import main as run
+
+        code = run()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # Nobody reads it any more.
+        try:  # noqa: SIM105 - contextlib takes as long to load as all that `cmgr version` does.
             stream.flush()
+        except OSError:  # Nobody reads it any more.
+            pass
     # All that was opened is closed. The interpreter is not taken down: that takes a tenth of a command's time, and
     # threads of a vendor's library may call back at any time meanwhile.
     os._exit(code)

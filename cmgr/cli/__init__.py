@@ -2,12 +2,12 @@
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.shortcut import INTERRUPTED, given
 
-INTERRUPTED = 130
 USAGE = 2
 
 
@@ -27,21 +27,18 @@ def main(args: Sequence[str] | None = None) -> int:
         return _other(error)
 
 
-_FLAGS = {"--check": {"check": True}, "--json": {"as_json": True}}
-_PATHS = {"--config": "config", "--socket": "socket", "--state-dir": "state_dir"}
-
-
 def _without_typer(args: Sequence[str]) -> int | None:
     """Run `cmgr status` or `cmgr run` with these options, or return None where there are others, which typer reads.
 
     Monitors ask for the status every few seconds, and people before anything else: to load typer takes a third of the
     time. In the service it would lie for good, in 3.5 MB.
     """
-    if args[:1] == ["status"] and (given := _simple(args[1:], _FLAGS)) is not None:
+    if args[:1] == ["status"] and (options := given([*args[1:]], ("--check", "--json"))) is not None:
         from cmgr.cli.show import status
         from cmgr.cli.source import Asked
 
-        return status(Asked(**given))
+        config, state_dir, socket = (options.get(name) for name in ("config", "state_dir", "socket"))
+        return status(Asked(config, state_dir, socket, "check" in options, "as_json" in options))
     if args[:2] == ["chips", "--serve"]:
         from cmgr.service.driving import drive
 
@@ -51,30 +48,14 @@ def _without_typer(args: Sequence[str]) -> int | None:
 
         ended: int = import_module(f"cmgr.drivers.{args[2]}.library.soft_fault").main(args[3:])
         return ended
-    if args[:1] == ["run"] and (given := _simple(args[1:], {})) is not None:
+    if args[:1] == ["run"] and (options := given([*args[1:]])) is not None:
         from pathlib import Path
 
         from cmgr.cli.act import RunOptions, run
 
-        paths: dict[str, Any] = {name: Path(path) for name, path in given.items()}
-        return run(RunOptions(**paths))
+        found: dict[str, Any] = {name: Path(path) for name, path in options.items()}
+        return run(RunOptions(**found))
     return None
-
-
-def _simple(words: Sequence[str], flags: Mapping[str, dict[str, bool]]) -> dict[str, Any] | None:
-    """Return what these options give, or None where one is neither a path nor among the flags."""
-    given: dict[str, Any] = {}
-    left = iter(words)
-    for word in left:
-        if word in flags:
-            given |= flags[word]
-        elif word == "-o" and "--json" in flags and next(left, "") == "json":
-            given |= flags["--json"]
-        elif word in _PATHS and not (path := next(left, "-")).startswith("-"):
-            given[_PATHS[word]] = path
-        else:
-            return None
-    return given
 
 
 def _run(args: list[str]) -> int:

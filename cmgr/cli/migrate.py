@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr import atomic
-from cmgr.cli import source
 from cmgr.cli.options import NEEDED, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError, chain, sentence
 from cmgr.frozen import dataclass
+from cmgr.shortcut import DEFAULT_CONFIG
 from cmgr.view.text import render
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def migrate(options: MigrateOptions) -> None:
     from cmgr.migration.migrate import install_command
     from cmgr.migration.text import file_text
 
-    target = Path(source.DEFAULT_CONFIG) if options.output is None else options.output.absolute()
+    target = Path(DEFAULT_CONFIG) if options.output is None else options.output.absolute()
     mistakes: list[str] = []
     migration = _migration(options, mistakes)
     migration, faults = _with_faults(options, migration, target.parent, mistakes)

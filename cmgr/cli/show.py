@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, cast
 from cmgr.cli import source
 from cmgr.cli.source import misused
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, ServiceDown, ServiceHangs
+from cmgr.errors import CmgrError, ServiceDown
 from cmgr.service.door.client import get, order
+from cmgr.shortcut import code_of
 from cmgr.view.text import reading, texts
 from cmgr.view.text.render import Face
 
 if TYPE_CHECKING:
     from cmgr.cli.options import ChipsOptions, ExplainOptions, FaultsOptions, Showing, StatusOptions
     from cmgr.view import shapes, slot_shapes
-
-TROUBLED = 4
 
 LANGUAGES = ("en", "zh")
 """The languages in which built-in tables say what a code means."""
@@ -45,11 +44,10 @@ def status(options: StatusOptions | source.Asked) -> int:
     told = source.read(options, "status")
     _emit(options, told, ())
     if not options.as_json:
-        out.headline(texts.headline(told.value, out.width()), well=not reading.troubles(told.value))
-        out.lines(texts.status(told.value, page()))
-    if told.value["service"]["state"] == "hangs":
-        return ServiceHangs.exit_code
-    return TROUBLED if options.check and reading.troubles(told.value) else 0
+        first, *rest = texts.picture(told.value, page())
+        out.headline(first, well=reading.state(told.value) == "well")
+        out.lines(rest)
+    return code_of(reading.state(told.value), check=options.check)
 
 
 def chips(options: ChipsOptions) -> int:

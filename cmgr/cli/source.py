@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, ov
 
 from cmgr.errors import CmgrError, ConfigError, ServiceDown, ServiceHangs
 from cmgr.service.door.client import GROUP_HINT, get
+from cmgr.shortcut import DEFAULT_CONFIG, DEFAULT_SOCKET
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from cmgr.view import shapes
 
 Document = TypeVar("Document", bound=Mapping[str, object])
-
-DEFAULT_CONFIG = "/etc/cmgr/cmgr.toml"
-DEFAULT_SOCKET = "/run/cmgr/cmgr.sock"
-"""As the configuration has them, whose declaration takes long to load."""
 
 SERVICE = "from the service"
 HISTORY = "from the database"

@@ -294,7 +294,8 @@ def _code(text: str) -> bool:
     return normal_code(text) is not None
 
 
-def _zone(text: str) -> bool:
+def is_zone(text: str) -> bool:
+    """Return whether this names a time zone that this machine has."""
     # Looked for first: of a name that is not there Python would make a module's name, and import that.
     if not re.fullmatch(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", text):
         return False
@@ -336,7 +337,7 @@ _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.ADDRESS: ('an address such as "127.0.0.1:9477"', _address),
     Form.CODE: ('a fault code such as "80E24E00"', _code),
     Form.URL: ('an address such as "https://alarms.example:8443/cmgr", without user and password', _url),
-    Form.ZONE: ('the name of a time zone that this machine knows (package tzdata), such as "Europe/Berlin"', _zone),
+    Form.ZONE: ('the name of a time zone that this machine knows (package tzdata), such as "Europe/Berlin"', is_zone),
     Form.UNIT: ('the name of a service unit such as "llm.service" or "llm@3.service"', is_unit),
     Form.APPLIANCE: (
         "a name of at most 63 small letters, digits, dots, dashes and underscores, the first a letter or digit",

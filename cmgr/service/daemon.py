@@ -34,6 +34,7 @@ from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import PageDoor, Pages
 from cmgr.service.door.scrapes import MetricsServer
 from cmgr.service.door.sessions import Sessions
+from cmgr.service.door.shown import Shown
 from cmgr.service.door.unready import refusing
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
@@ -146,7 +147,8 @@ class Service:
             self._exports, self._agreement.told, self._ranks,
         )  # fmt: skip
         pages = Pages(Sessions(roles.of_user), now, self._config.web.orders)
-        table = refusing(routes(answers, orders, pages), lambda: refusal(self._driver))
+        shown = Shown(answers, lambda: datetime.now(UTC))
+        table = refusing(routes(answers, shown, orders, pages), lambda: refusal(self._driver))
         control, web = ControlServer(self._config.socket, table, log.bug), self._config.web.door
         control.admit(roles)
         page = (PageDoor(Path(web), pages, table, log),) if web and Path(web).parent.is_dir() else ()

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr import __version__
-from cmgr.cli import past, source
+from cmgr import __version__, shortcut
+from cmgr.cli import past
 from cmgr.cli.show import _of_few_rings
 from cmgr.config.load import DEFAULT_PATH
 from cmgr.config.settings import Config
@@ -71,8 +71,8 @@ def test_flag_and_environment_name_the_socket_too(home: Home, monkeypatch: pytes
 
 
 def test_the_defaults_are_those_of_the_configuration() -> None:
-    assert Config().socket == source.DEFAULT_SOCKET
-    assert source.DEFAULT_CONFIG == DEFAULT_PATH
+    assert Config().socket == shortcut.DEFAULT_SOCKET
+    assert shortcut.DEFAULT_CONFIG == DEFAULT_PATH
 
 
 @pytest.mark.usefixtures("database")

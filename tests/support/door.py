@@ -18,6 +18,7 @@ from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import Pages
 from cmgr.service.door.routes import Request, Route
 from cmgr.service.door.sessions import Sessions
+from cmgr.service.door.shown import Shown
 from cmgr.service.parts.cdi_files import CdiFiles
 from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.ranks import Ranks
@@ -67,7 +68,8 @@ def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It i
         books.reports,
         roles=roles,
     )
-    return routes(answers, orders, Pages(Sessions(roles.of_user), lambda: NOW, orders=True))
+    shown, pages = Shown(answers, lambda: NOW), Pages(Sessions(roles.of_user), lambda: NOW, orders=True)
+    return routes(answers, shown, orders, pages)
 
 
 def answering(answer: Callable[[Request], Mapping[str, object]]) -> tuple[Route, ...]:

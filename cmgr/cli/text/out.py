@@ -3,7 +3,6 @@
 Whatever a text is made of, no control character of it reaches a terminal.
 """
 
-import json
 import os
 import select
 import sys
@@ -11,20 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from cmgr.errors import CmgrError
-from cmgr.view.text.render import WIDTH, paragraph
+from cmgr.shortcut import coloured, columns
+from cmgr.view.text.render import WIDTH, block, indented, paragraph
 from cmgr.words import one_line
-
-_GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
 
 
 def lines(text: Iterable[str]) -> None:
-    _write(one_line(line) for line in text)
+    _write(block(text))
 
 
-def _write(text: Iterable[str]) -> None:
-    whole = "".join(f"{line}\n" for line in text)
+def _write(text: str) -> None:
     with _writing():
-        sys.stdout.write(whole)
+        sys.stdout.write(text)
 
 
 @contextmanager
@@ -49,16 +46,11 @@ def told(sentences: Iterable[str]) -> None:
 
 
 def headline(text: str, *, well: bool) -> None:
-    """Write the line that says it all: on a terminal in bold green or red, unless NO_COLOR is set."""
-    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    clean = one_line(text)
-    _write([f"{_GREEN if well else _RED}{clean}{_END}" if coloured else clean])
+    _write(f"{coloured(one_line(text), well=well)}\n")
 
 
 def as_json(value: Mapping[str, object]) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # JSON has to escape only some control characters, and a terminal obeys others as well (U+009B).
-    _write(["".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)])
+    _write(indented(value))
 
 
 def result(value: Mapping[str, object], text: Iterable[str], in_json: bool) -> None:
@@ -106,12 +98,8 @@ def nobody_reads() -> bool:
 
 
 def width() -> int:
-    """Return the columns of the terminal, and 80 where there is none."""
-    if not sys.stdout.isatty():
-        return WIDTH
-    import shutil
-
-    return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
+    """Return the columns of the terminal, at least 80, and 80 where there is none."""
+    return max(columns(), WIDTH)
 
 
 def height() -> int:

@@ -17,7 +17,7 @@ from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge
 from cmgr.service.door import records
 from cmgr.service.door.orders.groups import there
-from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of
+from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of, number_of
 from cmgr.service.parts.cdi_files import CdiFiles
 from cmgr.service.parts.exports import EVENTS, Exports
 from cmgr.service.parts.ranks import Ranks
@@ -111,7 +111,7 @@ class Answers:
 
     def episode(self, request: Request) -> "shapes.Timeline":
         with self._read() as database:
-            return records.episode(database, _number(request, "episode"), self.now(), MOST)
+            return records.episode(database, number_of(request, "episode"), self.now(), MOST)
 
     def history(self, request: Request) -> "shapes.History":
         with self._read() as database:
@@ -178,17 +178,10 @@ class Answers:
 
 
 def _limit(request: Request) -> int:
-    limit = _number(request, "limit", records.LIMIT)
+    limit = number_of(request, "limit", records.LIMIT)
     if not 0 < limit <= MOST:
         raise BadRequest(f"cannot read the request: limit must be from 1 to {MOST}")
     return limit
-
-
-def _number(request: Request, name: str, usual: int = 0) -> int:
-    value = request.args.get(name, usual)
-    if not isinstance(value, int) or isinstance(value, bool) or value >= 1 << 63:
-        raise BadRequest(f"cannot read the request: {name} must be a number")
-    return value
 
 
 def _length(text: str) -> timedelta:

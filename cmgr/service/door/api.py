@@ -7,7 +7,8 @@ from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.pages import Pages, for_persons
-from cmgr.service.door.routes import LINES, Answering, Arg, Route
+from cmgr.service.door.routes import LINES, TEXT, Answering, Arg, Route
+from cmgr.service.door.shown import Shown
 
 LIMIT = Arg("limit", "integer", "How many, the newest ones, at most 1,000; else 20.")
 WHERE = (
@@ -22,10 +23,10 @@ CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
 CONTAINER = "Its name, NAMESPACE/NAME, or id."
 
 
-def routes(answers: Answers, orders: Orders, pages: Pages) -> tuple[Route, ...]:
+def routes(answers: Answers, shown: Shown, orders: Orders, pages: Pages) -> tuple[Route, ...]:
     """Return the table. A new thing to ask is a new entry."""
     own = Route("GET", "/v1/openapi.json", "describe", lambda _request: document(table), "This document.")
-    table = (*_answers(answers), *_orders(orders), *for_persons(pages), own)
+    table = (*_answers(answers), *_shown(shown), *_orders(orders), *for_persons(pages), own)
     return table
 
 
@@ -71,6 +72,17 @@ def _answers(a: Answers) -> tuple[Route, ...]:
         Route("GET", "/v1/health", "health", a.health, "Whether the service itself is well; 503 when it is not."),
         Route("GET", "/v1/events", "events", a.events, "Each line of history as it is written.", kind=LINES),
     )  # fmt: skip
+
+
+def _shown(s: Shown) -> tuple[Route, ...]:
+    args = (
+        Arg("width", "integer", "The columns of the terminal; 80 at least."),
+        Arg("zone", "string", "The time zone, such as Asia/Shanghai; else UTC."),
+    )
+    return tuple(
+        Route("GET", f"/v1/{do}/text", f"{do}-text", answer, f"What cmgr {do} prints.", args, kind=TEXT)
+        for do, answer in (("status", s.status), ("chips", s.chips), ("faults", s.faults))
+    )
 
 
 def _orders(o: Orders) -> tuple[Route, ...]:

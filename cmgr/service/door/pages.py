@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 GROUP = "cmgr-web"
 
-NEVER = ("inject", "drill", "drill-end", "reload", "check", "ticket", "end-sessions", "describe")
-"""Not given on the page: drills, the configuration, and what lasts long."""
+NEVER = (
+    *("inject", "drill", "drill-end", "reload", "check", "ticket", "end-sessions", "describe"),
+    *("status-text", "chips-text", "faults-text"),
+)
+"""Not given on the page: drills, the configuration, what lasts long, and what a terminal shows."""
 
 _SECRET = Arg("session", "string", "What `enter` has given.", required=True)
 

@@ -25,6 +25,7 @@ from cmgr.words import json_of
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
+TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,19 @@ def flag_of(request: Request, name: str) -> bool:
     return value
 
 
+def number_of(request: Request, name: str, usual: int = 0) -> int:
+    value = request.args.get(name, usual)
+    if not isinstance(value, int) or isinstance(value, bool) or value >= 1 << 63:
+        raise BadRequest(f"cannot read the request: {name} must be a number")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer that is no JSON, of the route's kind."""
+    """An answer that is no document, of the route's kind."""
 
     body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

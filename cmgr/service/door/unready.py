@@ -9,7 +9,7 @@ from cmgr.service.door.routes import Answer, Request, Route
 
 ANSWERED = frozenset(
     {
-        "describe", "status", "health", "events", "episodes", "episode", "history", "explain", "check",
+        "describe", "status", "status-text", "health", "events", "episodes", "episode", "history", "explain", "check",
         "ticket", "end-sessions", "enter", "session", "leave",
     }
 )  # fmt: skip

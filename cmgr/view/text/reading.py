@@ -52,6 +52,13 @@ def troubles(status: "shapes.Status") -> list[str]:
     return [*told, *(down if len(down) < 2 else [f"{len(down)} containers are down"])]
 
 
+def state(status: "shapes.Status") -> str:
+    """Return how all is in one of three words: `well`, `troubled`, or `hangs`, for a service that decides nothing."""
+    if status["service"]["state"] == "hangs":
+        return "hangs"
+    return "troubled" if troubles(status) else "well"
+
+
 def beside(status: "shapes.Status") -> list[str]:
     """Return the troubles that none of the tables below them shows, a sentence each."""
     found = [t for t in status["troubles"] if t["kind"] not in TABLED]

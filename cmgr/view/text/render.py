@@ -1,11 +1,12 @@
 """Rows and times as text for a terminal: pure functions of what they are given."""
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from cmgr.words import span
+from cmgr.words import one_line, span
 
 WIDTH = 80
 GAP = "  "
@@ -49,6 +50,22 @@ def _rough(length: timedelta) -> str:
         if length >= 2 * unit:
             return span(length // unit * unit)
     return span(timedelta(seconds=int(length.total_seconds())))
+
+
+def block(lines: Iterable[str]) -> str:
+    """Return the lines as they are written. No control character of what they were made of reaches a terminal."""
+    return "".join(f"{one_line(line)}\n" for line in lines)
+
+
+def indented(value: Mapping[str, object]) -> str:
+    """Return the value as JSON for persons and programs."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # JSON has to escape only some control characters, and a terminal obeys others as well (U+009B).
+    return "".join(f"{line if line.isprintable() else _escaped(line)}\n" for line in text.split("\n"))
+
+
+def _escaped(line: str) -> str:
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH) -> list[str]:

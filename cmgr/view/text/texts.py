@@ -35,6 +35,11 @@ def headline(status: "shapes.Status", width: int) -> str:
     return line
 
 
+def picture(told: "shapes.Status", page: Page) -> list[str]:
+    """Return the headline and what stands below it."""
+    return [headline(told, page.width), *status(told, page)]
+
+
 def screen(told: "shapes.Status", page: Page, height: int) -> list[str]:
     """Return `status` in so many lines of a terminal: if need be without the containers that run well, else cut."""
     lines = status(told, page)

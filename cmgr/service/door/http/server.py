@@ -140,7 +140,7 @@ class Server:
             case Stream():
                 return None
             case Page():
-                return Reply(200, answer.body, found.route.kind)
+                return Reply(200, answer.body, found.route.kind, answer.headers)
             case Unwell():
                 return as_json(503, answer.value)
             case _:
