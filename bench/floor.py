@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import socket
 import subprocess
 import sys
@@ -18,13 +17,13 @@ import docker
 from bench.cases.idle import wall
 from bench.records import Records, covered, of
 from bench.report.figures import Figure, quantile
-from bench.service import BOOT_SECONDS, PRETENDED_START, PRETENDED_STOP, RESET_SECONDS, cmgr
+from bench.service import BOOT_SECONDS, PRETENDED_START, PRETENDED_STOP, RESET_SECONDS, interpreter
 from bench.site import Site
 
 CHIPS = 8
 ROUNDS, SYNCS, STARTS, REQUESTS, WAKES = 5, 50, 10, 20, 5
-PACKAGES = ("docker", "sqlalchemy", "apscheduler", "loguru", "typer")
-"""Those that the service stands on."""
+PACKAGES = ("apscheduler.schedulers.background", "loguru", "h11", "sqlite3", "http.client")
+"""Those that the service loads."""
 
 _RSS = f"import {', '.join(PACKAGES)}; print(open('/proc/self/status').read().partition('VmRSS:')[2].split()[0])"
 
@@ -40,7 +39,7 @@ RULES: Sequence[tuple[str, str, Sequence[str]]] = (
     (r": start to (READY|subscribed)", "ms", ("interpreter",)),
     (r": start to all containers known", "ms", ("interpreter", "request")),
     (r": first answer after the socket was asked", "ms", ("interpreter",)),
-    (r": memory \(RSS\)$", "MB", ("packages",)),
+    (r": memory( of the service)? \(RSS\)$", "MB", ("packages",)),
     (r"[Ii]dle.*: processor$", "% of a core", ("wake",)),
 )
 """The figures that have a floor, by part and name and by unit, and of what it is the sum."""
@@ -50,7 +49,7 @@ def measured(site: Site) -> Mapping[str, float]:
     """Return each thing that `RULES` name, in ms, MB or % of a core, the median of some tries."""
     return {
         "sync": _median(SYNCS, lambda: _sync(site.folder / "sync")),
-        "interpreter": _median(STARTS, lambda: wall([*_interpreter(), "-c", "pass"])),
+        "interpreter": _median(STARTS, lambda: wall([*interpreter(), "-c", "pass"])),
         "packages": int(subprocess.check_output([sys.executable, "-c", _RSS])) * 1024 / 1e6,
         "wake": _median(WAKES, _wake) * 100,
         "reset and boot": (RESET_SECONDS + BOOT_SECONDS) * 1000,
@@ -88,11 +87,6 @@ def _wake() -> float:
     used, began = time.process_time(), time.monotonic()
     time.sleep(1)
     return (time.process_time() - used) / (time.monotonic() - began)
-
-
-def _interpreter() -> list[str]:
-    """Return how `cmgr` calls the interpreter: what stands in the first line of its script."""
-    return shlex.split(Path(cmgr()[0]).read_text().splitlines()[0].removeprefix("#!"))
 
 
 def _of_runtime(site: Site) -> Mapping[str, float]:

@@ -1,8 +1,8 @@
 """A service under measurement: its configuration, its start, its process as the kernel sees it."""
 
-import compileall
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -191,6 +191,14 @@ class Service:
         """Return a line of the status of its processes, added up, in MB (10^6 bytes)."""
         return sum(memory(pid, what) for pid in self.pids)
 
+    def pss(self) -> float:
+        """Return the memory of its processes in MB, of what they share each its part: what they cost together."""
+        lines = [line for pid in self.pids for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6
+
+    def threads(self) -> int:
+        return sum(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in self.pids)
+
     def forget_peak(self) -> None:
         """Let `VmHWM` begin anew."""
         for pid in self.pids:
@@ -242,19 +250,38 @@ def forget_peak(pid: int) -> None:
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
+LOADED = ("apscheduler", "h11", "jeepney", "loguru", "prometheus_client", "tzlocal")
+"""The libraries of a service that are compiled as the packages have them; others are as they are installed."""
+
+
 @cache
 def cmgr() -> list[str]:
     """Return the command as the packages have it, with this interpreter and these libraries instead of theirs."""
-    compileall.compile_dir(ROOT / "cmgr", quiet=1)  # As the packages are: the command itself writes no byte code.
+    folder = ROOT / "build" / "bench"
+    compiled = folder / "pycache"
+    installed = Path(sysconfig.get_path("purelib"))
+    # As in the packages without docstrings; the command itself writes no byte code.
+    subprocess.run(
+        [sys.executable, "-X", f"pycache_prefix={compiled}", str(ROOT / "packaging" / "bytecode.py"), "-q",
+         "-x", "/test", str(ROOT / "cmgr"), sysconfig.get_path("stdlib"), *(str(installed / name) for name in LOADED)],
+        check=True,
+    )  # fmt: skip
     libraries = [str(ROOT), *{sysconfig.get_path(each) for each in ("purelib", "platlib")}]
     launcher = (ROOT / "packaging" / "cmgr.launcher").read_text()
-    launcher = launcher.replace("/usr/lib/cmgr/python/bin/python3.11", sys.executable)
+    launcher = launcher.replace(
+        "/usr/lib/cmgr/python/bin/python3.11 -ISB", f"{sys.executable} -ISBXpycache_prefix={compiled}"
+    )
     launcher = launcher.replace('sys.path.append("/usr/lib/cmgr/lib")', f"sys.path += {libraries}")
-    file = ROOT / "build" / "bench" / "cmgr"
+    file = folder / "cmgr"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(launcher)
     file.chmod(0o755)
     return [str(file)]
+
+
+def interpreter() -> list[str]:
+    """Return how `cmgr` calls the interpreter: what stands in the first line of its script."""
+    return shlex.split(Path(cmgr()[0]).read_text().splitlines()[0].removeprefix("#!"))
 
 
 def _settings(folder: Path, plan: Plan) -> Iterator[str]:

@@ -60,3 +60,55 @@ print(asyncio.run.__module__)
 def test_so_is_what_pythons_own_libraries_have_of_their_parts() -> None:
     done = subprocess.run([sys.executable, "-c", ASYNCIO], capture_output=True, text=True, check=False)
     assert done.stdout == "Too many open files\nasyncio.runners\n", done.stderr
+
+
+STAND_IN = """
+import sys
+from cmgr.loading import without_asyncio
+
+with without_asyncio():
+    import asyncio
+    {within}
+print("asyncio" in sys.modules, *sorted(name for name in sys.modules if name.startswith("asyncio.")))
+import asyncio
+print(asyncio.run.__module__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("within", "loaded"),
+    [
+        ("from asyncio import iscoroutinefunction, get_running_loop", False),
+        ("import asyncio as again", False),
+        ("print(asyncio.Queue.__module__)", True),
+    ],
+)
+def test_asyncio_is_stood_in_for_until_more_of_it_is_wanted(within: str, loaded: bool) -> None:
+    words = [sys.executable, "-c", STAND_IN.format(within=within)]
+    *_, after, later = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert after.startswith(str(loaded))
+    assert ("asyncio.events" in after) == loaded
+    assert later == "asyncio.runners"
+
+
+NEWEST = """
+import sys
+from datetime import UTC, datetime, timedelta
+from cmgr.service.log import setup
+from cmgr.service.timing import jobs
+
+log = setup.set_up("info", "")
+log.say("it logs")
+made = jobs.Jobs(lambda fact: None, timedelta(hours=1), timedelta)
+made.begin(log.warn)
+made.close()
+log.close()
+print(jobs.machine_zone())
+print("asyncio" in sys.modules)
+"""
+
+
+def test_log_and_jobs_work_without_asyncio_with_the_versions_that_are_installed() -> None:
+    done = subprocess.run([sys.executable, "-c", NEWEST], capture_output=True, text=True, check=True)
+    assert "it logs" in done.stderr
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,5 +1,6 @@
 """Measures what the service needs when nothing happens, and meanwhile how long commands and starts take."""
 
+import os
 import subprocess
 import threading
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from bench.records import of
 from bench.report.figures import Figure, quantile
-from bench.service import Plan, Service, cmgr
+from bench.service import Plan, Service, cmgr, interpreter, memory
 from bench.site import Site
 
 CHIPS, CONTAINERS = 16, 64
@@ -30,7 +31,8 @@ def run(site: Site) -> list[Figure]:
         share = processor(service.cpu_seconds, SECONDS)
         idle = [
             Figure(PART_IDLE, "processor", share, "% of a core", 0.5, 1, "0.37 % (8 containers)"),
-            Figure(PART_IDLE, "memory (RSS)", service.memory(), "MB", 40, 1, "26.3 MB (8 containers)"),
+            Figure(PART_IDLE, "memory (RSS)", service.memory(), "MB", 36, 1, "26.3 MB (8 containers)"),
+            Figure(PART_IDLE, "memory (PSS)", service.pss(), "MB"),
             Figure(PART_IDLE, "written to disk", service.written_bytes() - written, "bytes", 0, 1),
         ]
         return [*idle, *_commands(service), *_starts(site)]
@@ -52,7 +54,15 @@ def on_library(site: Site, library: Path, part: str, chips: str, most: float) ->
         return [
             Figure(part, "start to READY", service.ready_after * 1000, "ms", 1500),
             Figure(part, f"idle, {CHIPS} {chips}: processor", share, "% of a core", most),
-            Figure(part, f"idle, {CHIPS} {chips}: memory (RSS)", service.memory(), "MB", 80),
+            Figure(part, f"idle, {CHIPS} {chips}: memory of the service (RSS)", memory(service.process.pid), "MB", 36),
+            Figure(
+                part,
+                f"idle, {CHIPS} {chips}: memory with the process that drives the chips (PSS)",
+                service.pss(),
+                "MB",
+                44,
+            ),
+            Figure(part, f"idle, {CHIPS} {chips}: threads of both", service.threads(), "", 18),
         ]
 
 
@@ -88,10 +98,34 @@ def subscribed(site: Site, plan: Plan) -> list[float]:
 def _commands(service: Service) -> list[Figure]:
     config = ["--config", str(service.config)]
     return [
+        *_beside_python(["status", *config], 1.7),
+        *_beside_python(["version"], 1.5),
         *_times("cmgr status", _walls(["status", *config]), 45, "22 ms"),
         *_times("cmgr version", _walls(["version"]), 18, ""),
         *_times("cmgr history", _walls(["history", *config]), None, ""),
     ]
+
+
+def _beside_python(args: Sequence[str], most: float) -> list[Figure]:
+    """Return what processor time a command takes, and how many times as much as an interpreter that does nothing."""
+    # In turn: whatever else this machine does slows both.
+    pairs = [(spent([*cmgr(), *args]), spent([*interpreter(), "-c", "pass"])) for _ in range(COMMANDS)]
+    own, bare = (quantile(values, 0.5) for values in zip(*pairs, strict=True))
+    what = f"cmgr {args[0]}: processor"
+    return [
+        Figure(PART_TIMES, f"{what}, p50", own, "ms", None, COMMANDS, floor=bare),
+        Figure(PART_TIMES, f"{what}, of what a bare interpreter takes", own / bare, "times", most, COMMANDS),
+    ]
+
+
+def spent(command: Sequence[str]) -> float:
+    """Return how many milliseconds of processor time the command takes. Raises `ChildProcessError` if it fails."""
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise ChildProcessError(f"{command[0]} ended with {child.returncode}")
+    return (used.ru_utime + used.ru_stime) * 1000
 
 
 def _walls(args: Sequence[str]) -> list[float]:

@@ -1,5 +1,6 @@
 """The contents of the packages, for both architectures."""
 
+import ast
 import json
 import re
 import struct
@@ -146,6 +147,17 @@ def test_every_module_is_compiled(tree: Path) -> None:
         compiled = source.parent / "__pycache__" / f"{source.stem}.cpython-311.pyc"
         # PEP 552: bit 0 says that a hash is in there, bit 1 that it is checked.
         assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00", source
+
+
+def test_nothing_is_compiled_with_its_docstrings_but_the_commands_whose_help_they_are(tree: Path) -> None:
+    ours = tree / "usr/lib/cmgr/lib/cmgr"
+    documented = [
+        module
+        for module in ours.rglob("*.py")
+        if (text := ast.get_docstring(ast.parse(module.read_text()), clean=False))
+        and text.encode() in (module.parent / "__pycache__" / f"{module.stem}.cpython-311.pyc").read_bytes()
+    ]
+    assert {module.relative_to(ours).parts[0] for module in documented} == {"cli"}
 
 
 def test_the_program_is_the_one_of_the_repository(tree: Path) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
-from cmgr.loading import whole
+from cmgr.loading import whole, without_asyncio
 from cmgr.model.values.handling.calendar import Moments, shows
 from cmgr.model.values.messages.facts import Resync
 from cmgr.model.values.troubles import Trouble
@@ -53,7 +53,7 @@ class Jobs(Part):
 
     def _begun(self, warn: Callable[[str], None]) -> bool:
         try:
-            with whole():
+            with whole(), without_asyncio():
                 from apscheduler.schedulers.background import BackgroundScheduler
                 from apscheduler.triggers.interval import IntervalTrigger
 
