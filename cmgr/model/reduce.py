@@ -319,7 +319,7 @@ def _begun_anew(turn: Turn, fact: Restarted) -> None:
         turn.node,
         chips=chips,
         runtimes={n: RuntimeState(n, covering=n in fact.covering) for n in fact.runtimes if n not in turn.node.gone},
-        holds={k: of_a_new_life(h, turn.at + turn.node.policy.retry.settle) for k, h in turn.node.holds.items()},
+        holds={k: of_a_new_life(h, turn.at, turn.node.policy.retry.settle) for k, h in turn.node.holds.items()},
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
         past_faults={},
         isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},

@@ -4,7 +4,7 @@ Whatever ought to run there, and whatever is held, is kept apart with all that w
 """
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
@@ -29,8 +29,8 @@ def parted(node: Node, runtimes: Collection[str]) -> Node:
 
 def take_back(turn: Turn, runtime: str) -> None:
     """Take into the books what was kept of a runtime that is there again. Its list is yet to come."""
-    node, settled = turn.node, turn.at + turn.node.policy.retry.settle
-    anew = {k: of_a_new_life(hold, settled) for k, hold in node.kept_holds.items() if k.runtime == runtime}
+    node, settle = turn.node, turn.node.policy.retry.settle
+    anew = {k: of_a_new_life(hold, turn.at, settle) for k, hold in node.kept_holds.items() if k.runtime == runtime}
     containers = {k: reborn(c) if k.runtime == runtime else c for k, c in node.kept_containers.items()}
     node = replace(node, kept_containers=containers, kept_holds={**node.kept_holds, **anew})
     turn.node = parted(node, {*node.runtimes, runtime})
@@ -38,9 +38,13 @@ def take_back(turn: Turn, runtime: str) -> None:
         turn.tell(hold, f"{hold.name} is held again: {runtime} is there")
 
 
-def of_a_new_life(hold: Hold, settled: datetime) -> Hold:
-    """Return the hold after a time in which nobody looked after it. `settled`: when one that settles has, at most."""
-    if hold.state is HoldState.SETTLING:  # The clock may have been set back.
+def of_a_new_life(hold: Hold, at: datetime, settle: timedelta) -> Hold:
+    """Return the hold after a time in which nobody looked after it, and in which the clock may have been set back.
+
+    `settle`: how long one that settles may still take.
+    """
+    hold, settled = replace(hold, since=min(hold.since, at)), at + settle
+    if hold.state is HoldState.SETTLING:
         return replace(hold, attempt=replace(hold.attempt, retry_at=min(hold.attempt.retry_at or settled, settled)))
     hold = reborn(hold)
     attempt = replace(hold.attempt, retry_at=None)

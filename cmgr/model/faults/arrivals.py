@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from cmgr.frozen import replace
 from cmgr.model.faults.isolation import separate
+from cmgr.model.holds.restarters import look_who_uses
+from cmgr.model.index import users_on
 from cmgr.model.numbers import chips_meant, names_numbers
 from cmgr.model.pieces import fitted, matched
 from cmgr.model.turn import Turn
@@ -117,6 +119,9 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
         turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
     for chip in sorted(new):
         separate(turn, chip)  # The reason for its isolation has perhaps ended while it was away.
+    for container in users_on(turn.node, new):
+        if container.running:  # While it was away nobody knew that this one uses it.
+            look_who_uses(turn, turn.node.containers[container.key])
 
 
 def _join(turn: Turn, chips: Sequence[ChipId]) -> None:

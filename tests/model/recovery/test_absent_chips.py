@@ -1,6 +1,7 @@
 """Chips that the driver does not list when cmgr is started: what was promised about them is not forgotten."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from cmgr.model.values.chips import ALL_CHIPS, ChipId
 from cmgr.model.values.messages import facts
@@ -174,3 +175,18 @@ def test_nothing_is_started_on_chips_that_come_back_before_they_have_booted() ->
     cmgr.tell(facts.Resync())
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_one_that_was_made_in_the_place_of_another_on_a_chip_that_was_away_is_its_successor() -> None:
+    cmgr = Cmgr(container("job-1", 3))
+    cmgr.fault(3, REQUEST)
+    cmgr.run()
+    restart(cmgr, 3)
+    cmgr.wait(1)
+    cmgr.sees(container("job-2", 3, run="life of 2"))
+    cmgr.now -= timedelta(minutes=1)  # The clock is set back between two lives: that changes nothing.
+    restart(cmgr, 3)
+    come_back(cmgr)
+    cmgr.clears(3, REQUEST)
+    cmgr.wait(600)
+    assert (cmgr.held(), cmgr.booked("job-1").running, cmgr.booked("job-2").running) == (["job-1"], False, True)
