@@ -88,6 +88,7 @@ class Hand:
             self._end_well: 2,
             self._restart_dockerd: 1,
             self._kill_dockerd: 1,
+            self._lose_disk: 1,
             self._kill_cmgr: 2,
             self._restart_cmgr: 1,
             self._configure: 1,
@@ -262,6 +263,23 @@ class Hand:
 
     def _kill_dockerd(self) -> None:
         self._without_dockerd("kill", self.containers.dockerd.kill)
+
+    def _lose_disk(self) -> None:
+        self._without_dockerd("mount nothing, restart", self._come_up_elsewhere)
+
+    def _come_up_elsewhere(self) -> None:
+        """Let dockerd come up on an empty disk, and go."""
+        dockerd, own = self.containers.dockerd, self.containers.dockerd.data
+        dockerd.stop()
+        dockerd.data = "unmounted"
+        try:
+            dockerd.start()
+            if self.chance.random() < 0.5:
+                self._fault()
+            self._pause_between()
+            dockerd.stop()
+        finally:
+            dockerd.data = own
 
     def _without_dockerd(self, words: str, end: Callable[[], None]) -> None:
         self._say(f"{words} dockerd")
