@@ -101,6 +101,33 @@ def test_depends_on_is_the_order_of_stop_and_start_and_the_check_is_waited_for(
     containers.names = []
 
 
+def test_whoever_compose_is_to_restart_with_a_service_is_restarted_with_it(
+    on_docker: Install, containers: Containers, compose: Compose, folder: Path
+) -> None:
+    if not is_second(compose):
+        pytest.skip("compose 1 says nothing of depends_on")
+    needs = {"condition": "service_started"}
+    write(
+        folder,
+        {
+            "model": {},
+            "web": {"environment": {}, "depends_on": {"model": {**needs, "restart": True}}},
+            "index": {"environment": {}, "depends_on": {"model": needs}},
+        },
+    )
+    compose("up", "-d")
+    watched(containers, "model", "web", "index")
+    service = on_docker(RING)
+    service.start()
+    service.inject(0)
+    service.until_said("episode 1 is over: recovered")
+    service.until_over()
+    assert [name for name in containers.names if containers.was_restarted(name)] == ["model", "web"]
+    assert containers.all_running()
+    compose("down", "-t", "0")
+    containers.names = []
+
+
 def test_a_container_that_is_made_anew_in_mid_episode_is_recovered_in_the_place_of_the_old_one(
     on_docker: Install, containers: Containers, compose: Compose, folder: Path
 ) -> None:
