@@ -53,3 +53,22 @@ def test_an_engine_without_the_containers_is_not_believed_until_it_has_them_agai
     assert [containers.policy(name) for name in ("llm", "other")] == ["always", "always"]
     assert not Path(f"/proc/{process}").exists()
     eventually(lambda: service.cmgr("status", "--check").code == 0)
+
+
+def test_an_engine_that_has_nobody_is_no_sign_that_all_is_well(on_docker: Install, containers: Containers) -> None:
+    dockerd = containers.dockerd
+    service = on_docker({})
+    containers.run(Spec("llm", "0", policy="always"), Spec("other", "4", policy="always"))
+    service.start()
+    eventually(lambda: service.runs("llm") and service.runs("other"))
+    dockerd.stop()
+    dockerd.data = "unmounted"
+    dockerd.start()
+    eventually(lambda: "docker lists none of the 2 containers that ran" in told(service))
+    assert service.cmgr("status", "--check").code == 4
+    dockerd.stop()
+    dockerd.data = "data-root"
+    dockerd.start()
+    eventually(lambda: service.cmgr("status", "--check").code == 0)
+    assert containers.all_running()
+    assert (service.runs("llm"), service.runs("other")) == (True, True)

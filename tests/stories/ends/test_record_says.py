@@ -40,3 +40,18 @@ def test_one_that_nerdctl_was_not_asked_to_end_has_died_whatever_its_code(on_con
     tasks.world.die(tasks.keys["b"])
     eventually(lambda: service.cmgr("status", "--check").code == WRONG)
     assert "it exited by itself with code 137" in " ".join(service.cmgr("status").out.split())
+
+
+def test_one_of_which_nothing_is_written_down_and_nobody_knows_who_has_ended_it(
+    on_containerd: Install, tasks: Tasks
+) -> None:
+    """By earlyoom, say: hashicorp/nomad issue 12735."""
+    service = on_containerd({})
+    tasks.run(Spec("b", "0"))
+    service.start()
+    tasks.world.die(tasks.keys["b"])
+    eventually(lambda: service.cmgr("status", "--check").code == WRONG)
+    assert "it is not known who ended it" in " ".join(service.cmgr("status").out.split())
+    service.inject(0)
+    service.until_said("is over")
+    assert not tasks.is_running("b")
