@@ -18,7 +18,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.lookup import Indexed
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node
-from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
 SOON = timedelta(seconds=5)
 """So soon after our stop has worked acts who acts because of it."""
@@ -27,15 +27,15 @@ SOON = timedelta(seconds=5)
 def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
     """Look whether one that is not held was told to end because of a stop of ours: then it is held with that one.
 
-    Where no tie can be seen between two of one runtime, it is told, and stays wanted.
+    Where no tie can be seen between two of one runtime, it is told, and stays wanted; not where perhaps nobody asked.
     """
     end = now.exit
-    if known is None or end is None or end.asked is not True or end.told is None or not _is_news(known, now, end.told):
+    if known is None or end is None or (told := _told(known, end)) is None or not _is_news(known, now, told):
         return
     now = turn.node.containers[now.key]
-    stopped = [*_stopped(turn.node, end.told, known)]
-    tied = [c for c in stopped if _is_tied(turn.node, c, now)]
-    along = tied or [c for c in stopped if c.key.runtime == now.key.runtime]
+    stopped = [*_stopped(turn.node, told, known)]
+    tied = [c for c in stopped if _is_joined(c, now) or (end.asked and _is_tied(turn.node, c, now))]
+    along = tied or [c for c in stopped if end.asked and c.key.runtime == now.key.runtime]
     if tied and _is_ours(turn.node, now):
         text = f"{now.name} was stopped right after {tied[0].name}, because of that: it is started again with it"
         _hold_with(turn, now, frozenset(c.key for c in tied), text)
@@ -47,6 +47,14 @@ def _tell(turn: Turn, now: Container, first: Container) -> None:
     turn.put_container(replace(now, along=first.name, wanted=True))
     text = f"{now.name} was stopped right after {first.name}, by somebody else than cmgr, which does not hold it"
     turn.note(NoteKind.WARNING, text, turn.ring_for(first.chips), container=now.key)
+
+
+def _told(known: Container, end: Exit) -> datetime | None:
+    """Return when somebody else told it to end. Podman tells of no order: then an end that looks like one says it."""
+    # In its grace podman calls it stopping, and says nothing yet of how it ends.
+    news = known.running or known.exit is None
+    unsure = news and end.asked is None and not (end.missed or end.by_itself)
+    return end.told if end.asked else end.at if unsure else None
 
 
 def _is_news(known: Container, now: Container, told: datetime) -> bool:
@@ -73,10 +81,16 @@ def _stopped(node: Node, told: datetime, known: Container) -> Iterator[Container
 
 
 def _is_tied(node: Node, stopped: Container, other: Container) -> bool:
-    """Return whether whoever ends the one with the other can be named: a project, a group, or systemd."""
+    """Return whether whoever ends the one with the other can be named otherwise: a project, a group, or systemd."""
     if other in project_mates(node, stopped) or (other.group and other.group == stopped.group):
         return True
     return other.key.runtime == SYSTEMD == stopped.key.runtime and other.name in _taken_by(node, stopped)
+
+
+def _is_joined(stopped: Container, other: Container) -> bool:
+    """Return whether the two share a namespace, as those of a pod of podman's do, which join that of its first one."""
+    one, two = ({c.key.id, c.name, *c.joins} for c in (stopped, other))
+    return stopped.key.runtime == other.key.runtime and not one.isdisjoint(two)
 
 
 def _taken_by(node: Node, unit: Container) -> frozenset[str]:
@@ -187,9 +201,11 @@ def _held(node: Node, hold: Hold) -> list[Hold]:
 
 
 def _waits_until(node: Node, hold: Hold) -> datetime | None:
-    # systemd would start with a unit what that needs, however its chips are; and Docker starts nobody without it.
+    # systemd would start with a unit what that needs, however its chips are; and Docker starts nobody before the one
+    # whose namespaces it joins.
     container = node.containers.get(hold.key)
-    waits = hold.key.runtime == SYSTEMD or (container is not None and bool(container.joins))
+    names = {name for key in hold.follows if (c := node.containers.get(key)) is not None for name in (key.id, c.name)}
+    waits = hold.key.runtime == SYSTEMD or (container is not None and not names.isdisjoint(container.joins))
     return None if waits else hold.since + node.policy.limits.mercy
 
 

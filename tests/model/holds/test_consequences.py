@@ -29,9 +29,9 @@ def is_ended(cmgr: Cmgr, name: str, *, told: float = 0, runtime: str = "docker")
     cmgr.sees(replace(cmgr.truth[key(name, runtime)], running=False, exit=end))
 
 
-def stopped(*others: Container, **more: Any) -> Cmgr:
+def stopped(*others: Container, llm: Container | None = None, **more: Any) -> Cmgr:
     """Return a cmgr that has stopped `llm`, on chip 0, for a fault whose reset comes after a minute."""
-    cmgr = Cmgr(service("llm", 0), *others, policy=SINGLE, **more)
+    cmgr = Cmgr(llm or service("llm", 0), *others, policy=SINGLE, **more)
     cmgr.fault(0, REQUEST)
     cmgr.run()
     assert cmgr.held() == ["llm"]
@@ -258,3 +258,58 @@ def test_one_that_a_person_has_forgotten_is_left_as_it_is() -> None:
     cmgr.tell(facts.ForgetOrdered(key("proxy"), "uid 0"))
     cmgr.run()
     assert cmgr.held() == ["llm"]
+
+
+def ends(cmgr: Cmgr, name: str, code: int) -> None:
+    """Have it end as podman tells that: nobody knows whether somebody had told it to."""
+    cmgr.sees(replace(cmgr.truth[key(name)], running=False, exit=Exit(code, cmgr.now)))
+    cmgr.run()
+
+
+def pod(*others: Container) -> Cmgr:
+    """Return a cmgr that has stopped `llm` of a pod, on chip 0: its containers join the namespaces of its first one."""
+    return stopped(*others, llm=inside("llm", 0, of="infra"))
+
+
+@pytest.mark.parametrize("code", [0, 137, 143])
+def test_one_of_the_same_pod_that_looks_told_to_end_comes_back_with_it(code: int) -> None:
+    cmgr = pod(inside("web", of="infra"), inside("embed", 4, of="infra"))
+    ends(cmgr, "web", code)
+    ends(cmgr, "embed", code)
+    assert cmgr.held() == ["embed", "llm", "web"]
+    cmgr.wait(70)
+    assert (cmgr.held(), cmgr.phase(), kinds(cmgr)) == ([], Phase.HEALTHY, set())
+    assert all(cmgr.booked(name).running for name in ("llm", "embed", "web"))
+
+
+def test_one_of_the_same_pod_that_was_seen_to_be_stopping_before_is_one() -> None:
+    cmgr = pod(inside("web", of="infra"))
+    cmgr.sees(replace(cmgr.truth[key("web")], running=False))
+    ends(cmgr, "web", 0)
+    assert cmgr.held() == ["llm", "web"]
+
+
+def test_one_of_the_same_pod_that_ends_at_another_time_or_of_an_error_is_not_started_with_it() -> None:
+    cmgr = pod(inside("late", of="infra"), inside("fails", of="infra"), inside("other", of="another"))
+    ends(cmgr, "fails", 1)
+    ends(cmgr, "other", 143)
+    cmgr.wait(6)
+    ends(cmgr, "late", 143)
+    assert cmgr.held() == ["llm"]
+
+
+def test_one_of_the_same_pod_that_a_person_has_forgotten_stays_down() -> None:
+    cmgr = pod(inside("web", of="infra"))
+    ends(cmgr, "web", 143)
+    cmgr.tell(facts.ForgetOrdered(key("web"), "uid 0"))
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert cmgr.held() == ["llm"]
+
+
+def test_one_of_the_same_pod_is_not_kept_from_well_chips_for_longer_than_the_mercy() -> None:
+    cmgr = pod(inside("web", of="infra"))
+    cmgr.cures = False
+    ends(cmgr, "web", 143)
+    cmgr.wait(70 + cmgr.policy.limits.mercy / timedelta(seconds=1))
+    assert (cmgr.booked("web").running, cmgr.held()) == (True, ["llm"])
