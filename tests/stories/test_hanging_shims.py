@@ -9,7 +9,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.docker
 @contextmanager
 def hanging(containers: Containers, name: str) -> Iterator[None]:
     """Let the container's shim stand still."""
-    shim = int(Path(f"/proc/{containers.pid(name)}/stat").read_text().rpartition(")")[2].split()[1])
+    shim = containers.shim(name)
     os.kill(shim, signal.SIGSTOP)
     try:
         yield

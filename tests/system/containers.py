@@ -208,6 +208,10 @@ class Containers:
         """Return the container's first process, as the host numbers it."""
         return int(self._state(name)["Pid"])
 
+    def shim(self, name: str) -> int:
+        """Return the process that looks after its first one for containerd."""
+        return int(Path(f"/proc/{self.pid(name)}/stat").read_text().rpartition(")")[2].split()[1])
+
     def variable(self, name: str, variable: str) -> str:
         """Return what this variable of its first process is, as the kernel knows it."""
         lines = Path(f"/proc/{self.pid(name)}/environ").read_bytes().decode().split("\0")
