@@ -4,10 +4,13 @@ NVIDIA/nvidia-docker 515, 966 and 1469: after an update of a running container, 
 says "Failed to initialize NVML: Unknown Error", for runc before 1.0.0 leaves the rules out that NVIDIA's hook had
 added. Tried in 2026 on cmgr as it was, which put the restart policy back into what it had just started.
 
-dockerd tells each update of a container in its events, so that they need not be believed but can be counted.
+dockerd tells each update of a container in its events, so that they need not be believed but can be counted. The last
+test has a runc that treats the rules of devices as 1.0.0-rc92 does.
 """
 
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +93,54 @@ def test_one_that_could_not_be_started_is_not_brought_back_by_the_next_dockerd(
     eventually(lambda: containers.started_at("keen") != before, why="a new daemon is a new try")
     eventually(lambda: containers.policy("keen") == "always")
     assert containers.count("keen", "start") == 1
+
+
+OLD_RUNC = """#!{python}
+import glob, os, sys
+words = sys.argv[1:]
+id_ = words[-1] if words else ""
+
+def groups():
+    return [path for path in glob.glob("/sys/fs/cgroup/devices/**/*" + id_, recursive=True) if id_]
+
+if "update" in words:
+    with open("{record}", "a") as record:
+        record.write(id_ + chr(10))
+done = os.spawnvp(os.P_WAIT, "runc", ["runc", *words])
+# The hook of NVIDIA's runtime adds the rule when the container is made; runc up to 1.0.0-rc92 writes all rules anew for
+# an update, and does not know of that one.
+for path in groups() if done == 0 and ("create" in words or "update" in words) else ():
+    what = "allow" if "create" in words else "deny"
+    with open(os.path.join(path, "devices." + what), "w") as rules:
+        rules.write("c 195:* rw")
+sys.exit(done)
+"""
+"""A runc that does to the rules of devices what 1.0.0-rc92 did, and NVIDIA's hook; it notes each update."""
+
+
+def rules(containers: Containers, name: str) -> str:
+    """Return the rules of devices of the container's control group."""
+    lines = Path(f"/proc/{containers.pid(name)}/cgroup").read_text().splitlines()
+    (path,) = [line.split(":", 2)[2] for line in lines if line.split(":")[1] == "devices"]
+    return Path(f"/sys/fs/cgroup/devices{path}/devices.list").read_text()
+
+
+@pytest.mark.skipif(not Path("/sys/fs/cgroup/devices").exists(), reason="rules of devices are files in cgroup v1 only")
+def test_on_an_old_runc_the_rules_that_a_hook_added_are_there_after_a_recovery(
+    on_docker: Install, containers: Containers, tmp_path: Path
+) -> None:
+    runc, record = tmp_path / "runc", tmp_path / "updates"
+    runc.write_text(OLD_RUNC.format(python=sys.executable, record=record))
+    runc.chmod(0o755)
+    containers.dockerd.runc = str(runc)
+    containers.dockerd.restart(lives_on=False)
+    service = served(on_docker, containers, {})
+    assert "c 195:* rw" in rules(containers, "always")
+    service.inject(0, NOW)
+    service.until_said("is over: recovered")
+    eventually(lambda: policies(containers) == list(KEEN))
+    assert all("c 195:* rw" in rules(containers, name) for name in containers.names)
+    assert not record.exists(), "runc was asked to update none"
+    containers.limit("always", shares=512)
+    assert "c 195:* rw" not in rules(containers, "always"), "so an update by a person takes them away"
+    assert len(record.read_text().split()) == 1

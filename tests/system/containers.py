@@ -248,7 +248,8 @@ class Containers:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(self._remove, [row["Id"] for row in self._client.containers(all=True)]))
         self._client.close()
-        if self.dockerd.lives_on:  # No test after this one has asked for that.
+        if self.dockerd.lives_on or self.dockerd.runc:  # No test after this one has asked for that.
+            self.dockerd.runc = ""
             self.dockerd.restart(lives_on=False)
 
     def _remove(self, id_: str) -> None:

@@ -1,5 +1,6 @@
 """A private dockerd: its own folder, socket and containerd, with one tiny image; nothing of it is left afterwards."""
 
+import json
 import os
 import shutil
 import signal
@@ -49,6 +50,8 @@ class Dockerd(Daemon):
         """A listening socket that the daemon answers on, too, when it is started next: as systemd hands it one."""
         self.data = "data-root"
         """The directory, of its own, in which the daemon has its books when it is started next."""
+        self.runc = ""
+        """The program, if it is another one, that runs the containers of the daemon that is started next."""
         self.lives_on = False
         """Whether its containers outlive it (live-restore), when it is started next."""
         self.cdi = self.folder / "cdi"
@@ -86,10 +89,12 @@ class Dockerd(Daemon):
         folders += ["--live-restore"] if self.lives_on else []
         network = ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false"]
         sockets = [f"--pidfile={self.folder / 'pid'}", f"--host=unix://{self.socket}"]
-        # An empty file, so that nothing of this machine's own configuration counts.
+        # A file of our own, so that nothing of this machine's own configuration counts.
         config = self.folder / "daemon.json"
         # Whoever knows CDI by a switch only has it switched on.
-        config.write_text('{"features": {"cdi": true}}' if self.knows_cdi else "{}")
+        said: dict[str, object] = {"features": {"cdi": True}} if self.knows_cdi else {}
+        said |= {"runtimes": {"other": {"path": self.runc}}, "default-runtime": "other"} if self.runc else {}
+        config.write_text(json.dumps(said))
         before, inherited = [], []
         if self.inherited is not None:
             inherited = [self.inherited.fileno()]
