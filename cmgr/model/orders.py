@@ -47,7 +47,7 @@ from cmgr.model.values.messages.facts import (
 )
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.node import Node
-from cmgr.model.values.services import groups
+from cmgr.model.values.services import groups, slots
 
 
 def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a line an order
@@ -97,6 +97,7 @@ def after_restart(node: Node, at: datetime) -> Node:
     orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in there}
     return replace(
         heals.after_restart(node, at),
+        reservations={c: slots.not_longer(r, at) for c, r in node.reservations.items()},
         groups={n: groups.not_ahead(g, at) for n, g in node.groups.items()},
         reset_orders=orders,
         maintenance=standing.after_restart(node.maintenance, at),

@@ -106,6 +106,7 @@ from cmgr.model.values.messages.health_facts import Answered, HangsSeen
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
+from cmgr.model.values.services.containers import Container
 
 MOST_ROUNDS = 16
 """Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""
@@ -335,9 +336,8 @@ def _begun_anew(turn: Turn, fact: Restarted) -> None:
         rings[ring_id] = replace(reborn(stored), chips=members.get(ring_id, ()))
     containers = {
         k: replace(
-            reborn(c),
+            _container_not_ahead(reborn(c), turn.at),
             chips=chips_meant(c, chips, chips_of_slots(node), chips.keys() - before.keys()),
-            since=min(c.since or turn.at, turn.at),
         )
         for k, c in node.containers.items()
     }
@@ -390,6 +390,16 @@ def _fault_not_ahead(fault: Fault, at: datetime) -> Fault:
     # A report is good for a while after it was made: as that moment goes back, so does its end.
     until = fault.until - max(fault.changed - at, timedelta()) if fault.until is not None else None
     return replace(fault, risen=min(fault.risen, at), changed=min(fault.changed, at), until=until)
+
+
+def _container_not_ahead(container: Container, at: datetime) -> Container:
+    paused, unsteady = container.paused, container.unsteady
+    return replace(
+        container,
+        since=min(container.since or at, at),
+        paused=None if paused is None else min(paused, at),
+        unsteady=None if unsteady is None else min(unsteady, at),
+    )
 
 
 def _isolation_not_ahead(isolation: Isolation, at: datetime) -> Isolation:

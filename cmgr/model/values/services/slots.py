@@ -1,9 +1,9 @@
 """Slots: stable names for as many chips as a service needs. Which chips these are now, cmgr says."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.services.containers import Container
 
@@ -35,6 +35,9 @@ class Slot:
         return self.chips - self.without
 
 
+LONGEST_RESERVATION = timedelta(hours=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """A free chip that somebody was told of, and that nobody else is until then. `asker`: whose order that was."""
@@ -43,6 +46,11 @@ class Reservation:
     until: datetime
     who: str
     asker: str
+
+
+def not_longer(reservation: Reservation, at: datetime) -> Reservation:
+    """Return it as it fits a clock that may have been set back between two lives: how far, nobody knows."""
+    return replace(reservation, until=min(reservation.until, at + LONGEST_RESERVATION))
 
 
 def can_be_placed(container: Container) -> bool:

@@ -15,7 +15,7 @@ from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.messages.facts import MoveOrdered, Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
-from cmgr.model.values.services.slots import NAME, slots_of
+from cmgr.model.values.services.slots import LONGEST_RESERVATION, NAME, slots_of
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.routes import Request
 from cmgr.view.advice import called
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 MOST = 64
 """As many chips as a machine can have."""
-
-LONGEST_RESERVATION = timedelta(hours=1)
 
 IN_ONE_RING = "ring"
 """The policy of those who want chips of one ring, or none."""
