@@ -14,6 +14,10 @@ _INSTANCE = re.compile(r"(?:^|/)(lxc)(?:\.payload\.|/)([^/]+)|/(machine)-([^/]+)
 """An instance of LXC and Incus (lxc.container.conf(5), `lxc.cgroup.dir`), or of systemd-machined, in such a path."""
 
 
+_POD = re.compile(r"^[^:]*:[^:]*:/kubepods(?:\.slice)?/", re.MULTILINE)
+"""The control groups of a kubelet's pods on this machine, by either of its two drivers (its `cgroupRoot` is "/")."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """A process on a chip, as the driver numbers it. `memory` in bytes; `share`: the one that it is on, if told."""
@@ -82,9 +86,12 @@ def owner_of(pid: int, proc: Path = Path("/proc")) -> str | None:
 def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
     """Return the process with all that /proc tells of it. A process that is not ours to see has no name."""
     directory = proc / str(holder.pid)
-    name, (*around, container) = _read(directory / "comm"), containers_of(_read(directory / "cgroup")) or ("",)
-    gone = not name and not directory.exists()
-    return Process(holder.pid, name.strip(), holder.memory, container, holder.share, around=tuple(around), gone=gone)
+    name, cgroups = _read(directory / "comm"), _read(directory / "cgroup")
+    *around, container = containers_of(cgroups) or ("",)
+    gone, owner = not name and not directory.exists(), "kubelet" if _POD.search(cgroups) else ""
+    return Process(
+        holder.pid, name.strip(), holder.memory, container, holder.share, around=tuple(around), gone=gone, owner=owner
+    )
 
 
 def opened(root: Path = Path("/")) -> Iterator[tuple[int, dict[str, str]]]:

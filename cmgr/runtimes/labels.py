@@ -51,6 +51,7 @@ OWNERS: Mapping[str, str] = {
     "io.kubernetes.pod.uid": "kubelet",
     "io.cri-containerd.kind": "kubelet",
     "com.hashicorp.nomad.alloc_id": "nomad",
+    "io.balena.supervised": "balena",
     "io.balena.service-id": "balena",
     "runtime.gpustack.ai/": "gpustack",
 }

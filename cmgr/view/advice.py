@@ -41,6 +41,15 @@ STARTING_LONG = timedelta(seconds=30)
 STOPS = {"lxc": "incus stop {0}, or lxc-stop -n {0}", "machine": "machinectl poweroff {0}"}
 """How a person stops an instance that is no container of a runtime."""
 
+DRAINS = {
+    "swarm": "on a manager: docker node update --availability drain {0}; afterwards: --availability active",
+    "kubelet": "kubectl drain {0} --ignore-daemonsets; afterwards: kubectl uncordon {0}",
+    "nomad": "nomad node drain -enable -self; afterwards: nomad node drain -disable -self",
+    "balena": "balena device stop-service UUID SERVICE; afterwards: balena device start-service UUID SERVICE",
+    "gpustack": "on its page, Deployments: Replicas 0; afterwards: as many as before",
+}
+"""How a person takes this machine out of an orchestrator's hands, and gives it back."""
+
 OF_NOBODY = "it is asked again by itself; ps -fp PID shows what the process is, and fuser -v who has the device open"
 
 RECOVERING = frozenset({Phase.LISTING, Phase.WAITING, Phase.RESETTING, Phase.VERIFYING})
@@ -274,6 +283,11 @@ def _of_episode(node: Node, ring: Ring) -> Hint:
     return _hint_of_waiting(node, ring, [f.chip for f in faults])
 
 
+def letting_go(owner: str) -> str:
+    """Return what to type so that this orchestrator starts nothing here while chips are reset."""
+    return f"have {owner} leave this machine alone: {DRAINS[owner].format('$(hostname)')}"
+
+
 def clearing(known: Iterable[str], names: Iterable[str]) -> str:
     """Return what makes clear which chips these use, who can reach all. `known`: what the settings ignore already."""
     line = f"[containers] ignore = {json.dumps([*known, *names])}"
@@ -290,6 +304,8 @@ def _of_process(node: Node, ring: Ring) -> Hint:
         manager, _, instance = process.container.rpartition(":")
         if manager in STOPS:
             return hint(f"to have it reset, stop its instance yourself: {STOPS[manager].format(shlex.quote(instance))}")
+        if process.owner:
+            return hint(letting_go(process.owner))
         inside = f", in a container that cmgr does not know: {one_line(process.container)}" if process.container else ""
         name = one_line(process.name) or "?"
         return hint(f"to have it reset, end process {process.pid} ({name}) yourself{inside}")

@@ -27,6 +27,7 @@ from cmgr.view.advice import (
     forget,
     idle_hint,
     isolation_hint,
+    letting_go,
     meant,
     name_of,
     resume_hint,
@@ -58,11 +59,6 @@ STARTED_AGAIN = "something starts it again, or another in its place, each time t
 STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)"
 
 OWNED = "{} starts its own containers: cmgr stops them where a reset needs that, and starts none again"
-_DRAINS = {
-    "swarm": "on a manager: docker node update --availability drain {0}; afterwards: --availability active",
-    "kubelet": "kubectl drain {0} --ignore-daemonsets; afterwards: kubectl uncordon {0}",
-    "nomad": "nomad node drain -enable -self; afterwards: nomad node drain -disable -self",
-}
 
 UNCLEAR_USER = "nobody knows which chips it uses"
 
@@ -88,9 +84,7 @@ def started_again(container: Container) -> str:
 
 def stop_the_owner(container: Container) -> str:
     """Return what to type, or to do, so that nothing starts the container again while its chips are reset."""
-    if container.owner in _DRAINS:
-        return f"have {container.owner} leave this machine alone: {_DRAINS[container.owner].format('$(hostname)')}"
-    return f"stop its service in {container.owner}" if container.owner else STOP_THE_OWNER
+    return letting_go(container.owner) if container.owner else STOP_THE_OWNER
 
 
 @dataclass(frozen=True, slots=True)

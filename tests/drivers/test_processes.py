@@ -72,6 +72,24 @@ def test_a_process_has_its_name_memory_and_container(tmp_path: Path) -> None:
     assert process_of(Holder(77, 4096), tmp_path) == Process(77, "python3", 4096, ID)
 
 
+@pytest.mark.parametrize(
+    ("cgroups", "owner"),
+    [
+        (f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice/cri-containerd-{ID}.scope\n", "kubelet"),
+        (f"0::/kubepods/besteffort/pod12/{ID}\n", "kubelet"),
+        (f"4:devices:/kubepods/burstable/pod12/{ID}\n0::/\n", "kubelet"),
+        (f"0::/docker/{OTHER}/kubepods/pod12/{ID}\n", ""),
+        (f"0::/docker/{ID}\n", ""),
+        ("0::/user.slice/kubepods/x\n", ""),
+    ],
+)
+def test_that_a_kubelet_has_begun_it_its_control_group_tells(cgroups: str, owner: str, tmp_path: Path) -> None:
+    folder = tmp_path / "81"
+    folder.mkdir()
+    (folder / "cgroup").write_text(cgroups)
+    assert process_of(Holder(81, 0), tmp_path).owner == owner
+
+
 def test_a_process_that_is_gone_is_its_number_alone_and_told_as_that(tmp_path: Path) -> None:
     gone = process_of(Holder(78, 4096), tmp_path)
     assert gone == Process(78, "", 4096, gone=True)

@@ -148,6 +148,7 @@ class Process:
     `share`: the id of the share that it is on, where the driver tells. `yields`: the driver ends it itself for a reset,
     so that it is in nobody's way. `around`: the ids of the containers that `container` runs in, the outermost first.
     `gone`: there is no such process, though the driver lists it: only the driver's own word, or a reset, ends that.
+    `owner`: the orchestrator in whose control group it is, as in `Container`.
     """
 
     pid: int
@@ -158,6 +159,7 @@ class Process:
     yields: bool = False
     around: tuple[str, ...] = ()
     gone: bool = False
+    owner: str = ""
 
     @property
     def containers(self) -> tuple[str, ...]:

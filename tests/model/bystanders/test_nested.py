@@ -52,6 +52,10 @@ def test_who_is_named_within_a_container_of_the_same_engine_is_no_user() -> None
             Process(7, "python3", container=INNER),
             "yourself, in a container that cmgr does not know: bbbb",
         ),
+        (
+            Process(7, "python3", container=INNER, owner="kubelet"),
+            "have kubelet leave this machine alone: kubectl drain $(hostname) --ignore-daemonsets; afterwards: kubectl",
+        ),
         (Process(7, "python3"), "end process 7 (python3) yourself"),
     ],
 )

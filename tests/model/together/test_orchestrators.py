@@ -12,8 +12,11 @@ from cmgr.model.values.messages.commands import ResetRing, StartContainer, StopC
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.troubles import TroubleKind
+from cmgr.runtimes.labels import OWNERS
 from cmgr.view import containers as rows
 from cmgr.view import troubles as view
+from cmgr.view.advice import DRAINS
+from cmgr.view.containers import stop_the_owner
 from tests.model.builders import RESET, Cmgr, container, key, names
 
 DRAIN = "on a manager: docker node update --availability drain $(hostname); afterwards: --availability active"
@@ -90,6 +93,14 @@ def test_the_line_to_type_is_told_with_the_trouble_and_with_the_container() -> N
     assert trouble.hint == f"have swarm leave this machine alone: {DRAIN}"
     (row,) = [row for row in rows.containers(cmgr.node) if row["name"] == "llm.1.task3"]
     assert (row["hint"], row["owner"]) == (trouble.hint, "swarm")
+
+
+@pytest.mark.parametrize("owner", sorted(set(OWNERS.values())))
+def test_each_has_a_line_that_takes_the_machine_out_of_its_hands_and_one_that_gives_it_back(owner: str) -> None:
+    line = stop_the_owner(task(1, owner=owner))
+    assert line.startswith(f"have {owner} leave this machine alone: ")
+    assert "; afterwards: " in line
+    assert DRAINS.keys() == set(OWNERS.values())
 
 
 def test_each_chip_has_successors_of_its_own() -> None:

@@ -27,11 +27,25 @@ pytestmark = pytest.mark.docker
 SECOND = 10**9
 
 LABELS = {
-    "kubelet": "io.kubernetes.pod.uid",
-    "nomad": "com.hashicorp.nomad.alloc_id",
-    "balena": "io.balena.service-id",
-    "gpustack": "runtime.gpustack.ai/workload",
+    "kubelet": {
+        "io.kubernetes.container.name": "llm",
+        "io.kubernetes.docker.type": "container",
+        "io.kubernetes.pod.name": "llm-0",
+        "io.kubernetes.pod.namespace": "default",
+        "io.kubernetes.pod.uid": "0c6ad6c0-0000-4000-8000-000000000001",
+        "io.kubernetes.sandbox.id": "8f" * 32,
+        "annotation.io.kubernetes.container.restartCount": "0",
+    },
+    "nomad": {"com.hashicorp.nomad.alloc_id": "b1f3a2d8-0000-4000-8000-000000000001"},
+    "balena": {
+        "io.balena.app-id": "1",
+        "io.balena.service-id": "2",
+        "io.balena.service-name": "llm",
+        "io.balena.supervised": "true",
+    },
+    "gpustack": {"runtime.gpustack.ai/workload": "llm", "runtime.gpustack.ai/component": "run"},
 }
+"""The labels that each sets by itself: of Nomad's only this one stands always."""
 
 
 class Swarm:
@@ -123,7 +137,7 @@ def test_from_the_second_successor_on_the_ring_waits_and_the_line_to_type_is_tol
 def test_what_another_orchestrator_has_made_is_stopped_and_left_to_it(
     on_docker: Install, containers: Containers, owner: str
 ) -> None:
-    containers.run(Spec("theirs", "0", labels={LABELS[owner]: "1"}), Spec("mate", "1"))
+    containers.run(Spec("theirs", "0", labels=LABELS[owner]), Spec("mate", "1"))
     service = on_docker({})
     service.start()
     service.inject(0)
