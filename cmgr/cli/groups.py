@@ -18,12 +18,12 @@ from cmgr.view.text import texts
 if TYPE_CHECKING:
     from cmgr.view import group_shapes
 
-DEEDS = ("restart", "resume")
+DEEDS = ("restart", "cancel", "resume")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions(Showing):
-    deed: str | None = argument("[restart|resume]", "What to do; without it the group is shown.", None)
+    deed: str | None = argument("[restart|cancel|resume]", "What to do; without it the group is shown.", None)
     name: str | None = argument("NAME", "The group; without it all are shown.", None)
     reason: str | None = option("--reason TEXT", "With restart: why.")
     alone: bool = option("--alone", "With resume: start the members here without the other appliances.", False)
@@ -64,11 +64,12 @@ def ranktable(options: RankOptions) -> None:
 
 
 def group(options: GroupOptions) -> None:
-    """Show groups, restart one, or let it wait for nobody.
+    """Show groups, restart one, take that back, or let it wait for nobody.
 
     The containers of a group stop together and start together. A restart stops all and starts them when all can be
-    started, those that were down too. Resume starts those that can be started now, without waiting for the rest; where
-    a group spans appliances, with --alone without waiting for the others, and with --without without some of them.
+    started, those that were down too; until then cancel takes it back. Resume starts those that can be started now,
+    without waiting for the rest; where a group spans appliances, with --alone without waiting for the others, and with
+    --without without some of them.
     """
     path = source.socket_of(options)
     if options.deed in DEEDS:
@@ -81,18 +82,18 @@ def group(options: GroupOptions) -> None:
         _order(path, options, options.deed, options.name)
         return
     if options.name is not None:
-        raise typer.BadParameter(f"{options.deed!r} is neither {' nor '.join(DEEDS)}")
+        raise typer.BadParameter(f"{options.deed!r} is none of {', '.join(DEEDS)}")
     if options.alone or options.without:
         raise typer.BadParameter("--alone and --without go with resume")
     if options.dry_run:
-        raise typer.BadParameter("--dry-run goes with restart or resume")
+        raise typer.BadParameter(f"--dry-run goes with {', '.join(DEEDS)}")
     told = cast("group_shapes.Groups", get(path, f"groups/{options.deed}" if options.deed else "groups"))
     lines = texts.group(told["groups"][0], page()) if options.deed else texts.groups(told, page())
     out.result(told, lines, options.as_json)
 
 
 def _order(path: str, options: GroupOptions, deed: str, name: str) -> None:
-    said: dict[str, object] = {"reason": options.reason}
+    said: dict[str, object] = {"reason": options.reason} if deed == "restart" else {}
     if deed == "resume":
         said = {"alone": options.alone, **({"without": options.without} if options.without else {})}
     answer = given(path, options.dry_run, f"group-{deed}", group=name, **said)
@@ -100,6 +101,11 @@ def _order(path: str, options: GroupOptions, deed: str, name: str) -> None:
         made = cast("group_shapes.GroupRestarted", answer)
         names = ", ".join(made["containers"])
         out.told([f"group {name}: round {made['round']} begins; stopped, and started together: {names}"])
+        return
+    if deed == "cancel":
+        again = cast("group_shapes.GroupResumed", answer)["waiting"]
+        more = [f"started again as soon as they can be: {', '.join(again)}"] if again else []
+        out.told([f"group {name}: the restart is taken back", *more])
         return
     if options.without:
         out.told([f"group {name}: the others go on without {options.without}"])

@@ -139,6 +139,8 @@ CREATE TABLE groups (
     missing TEXT DEFAULT '[]' NOT NULL,
     restarts TEXT DEFAULT '[]' NOT NULL,
     history TEXT DEFAULT '[]' NOT NULL,
+    ordered TEXT DEFAULT '' NOT NULL,
+    taken TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (name)
 );
 CREATE TABLE healings (

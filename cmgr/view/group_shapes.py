@@ -24,7 +24,7 @@ class Round(TypedDict):
     outcome: Annotated[
         str,
         "`recovered`; `resumed`: a person has left some behind; `again`: another round began; "
-        "`given back`: no member was held any more",
+        "`given back`: no member was held any more; `taken back`: its order was",
     ]
 
 
@@ -84,7 +84,7 @@ class GroupRestarted(TypedDict):
 
 class GroupResumed(TypedDict):
     group: Annotated[str, "its name"]
-    waiting: Annotated[list[str], "the members that cannot be started yet, and are when they can"]
+    waiting: Annotated[list[str], "the members that do not run, and are started when they can be"]
 
 
 class EngineNode(TypedDict):

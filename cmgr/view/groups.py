@@ -172,9 +172,10 @@ def _hint(node: Node, group: Group, members: list[Container]) -> Hint:
     if fleet := _fleet_hint(node, group):
         return fleet
     if group.phase is GroupPhase.HALTING:
-        if _is_under_way(node, group):
-            return NO_HINT
-        return hint("to start what can be started now: ", order("group-resume", group=group.name))
+        resume, back = order("group-resume", group=group.name), order("group-cancel", group=group.name)
+        now = () if _is_under_way(node, group) else ("to start what can be started now: ", resume)
+        undo = ("to take the restart back: ", back) if group.can_be_taken_back else ()
+        return hint(*now, *("; ",) * bool(now and undo), *undo)
     down = [c for c in members if not c.running]
     if not group.in_round and down and len(down) < len(members):
         return hint("to stop and start all its members: ", order("group-restart", group=group.name))

@@ -40,6 +40,28 @@ def ask(do: str, **args: object) -> Request:
     return Request(f"group-{do}", args, uid=7)
 
 
+def test_a_restart_is_taken_back_by_the_line_that_is_shown_with_it() -> None:
+    cmgr = tp()
+    door = orders(cmgr)
+    with pytest.raises(CmgrError, match="no ordered restart of group tp waits") as caught:
+        door.cancel(ask("cancel", group="tp"))
+    assert caught.value.hint == "cmgr group tp"
+    door.restart(ask("restart", group="tp"))
+    assert row(cmgr)["hint"] == "to take the restart back: cmgr group cancel tp"
+    cmgr.answer(StopContainer)
+    assert door.cancel(ask("cancel", group="tp", preview=True)) == {
+        "does": [
+            "the restart that uid 7 ordered is not made: who still runs, runs on",
+            "starts kv, r0, r1 again, each as soon as it can be",
+        ]
+    }
+    assert door.cancel(ask("cancel", group="tp")) == {"group": "tp", "waiting": ["kv", "r0", "r1"]}
+    cmgr.run()
+    assert running(cmgr) == ["kv", "r0", "r1", "router"]
+    with pytest.raises(NotThere):
+        door.cancel(ask("cancel", group="other"))
+
+
 def test_a_group_that_runs_is_no_trouble() -> None:
     cmgr = tp()
     assert (row(cmgr)["phase"], row(cmgr)["down"], row(cmgr)["reason"], told(cmgr)) == ("running", 0, "", [])
@@ -66,7 +88,8 @@ def test_a_wait_that_only_a_person_ends_says_what_to_type() -> None:
     cmgr.fault(0, SEPARATE)
     cmgr.tell(facts.GroupRestartOrdered("tp", "a"))
     cmgr.run()
-    assert row(cmgr)["hint"] == "to start what can be started now: cmgr group resume tp"
+    now = "to start what can be started now: cmgr group resume tp"
+    assert row(cmgr)["hint"] == f"{now}; to take the restart back: cmgr group cancel tp"
 
 
 def test_a_group_of_which_only_some_run_is_not_whole() -> None:

@@ -126,6 +126,7 @@ def _group_orders(o: GroupOrders, preview: Arg) -> tuple[Route, ...]:
     why = Arg("reason", "string", "Why; a line.")
     return (
         _order("group-restart", o.restart, "Stop all members of a group, and start them together.", name, why, preview),
+        _order("group-cancel", o.cancel, "Take back the restart of a group that waits.", name, preview),
         _order(
             "group-resume",
             o.resume,

@@ -92,6 +92,12 @@ def group_resume(ready: Sequence[str], rest: Sequence[str]) -> "shapes.Preview":
     return {"does": [*told, *(f"starts {name} as soon as it can be" for name in rest)]}
 
 
+def group_cancel(who: str, again: Sequence[str], down: Sequence[str]) -> "shapes.Preview":
+    told = ["the restart that " + who + " ordered is not made: who still runs, runs on"]
+    told += [f"starts {', '.join(again)} again, each as soon as it can be"] if again else []
+    return {"does": [*told, *([f"stays down, as it was before: {', '.join(down)}"] if down else [])]}
+
+
 def group_without(out: Sequence[str]) -> "shapes.Preview":
     names, their = ", ".join(out), "its" if len(out) == 1 else "their"
     return {"does": [f"the others go on without {names}", f"{names}: {their} members are left as they are"]}

@@ -131,6 +131,55 @@ def test_a_member_on_an_isolated_chip_keeps_the_group_down_and_says_so() -> None
     assert running(cmgr) == ["kv", "r0", "r1", "router"]
 
 
+def took_back(cmgr: Cmgr) -> None:
+    cmgr.tell(facts.GroupRestartOrdered("tp", "b", back=True))
+
+
+def test_an_ordered_restart_is_taken_back_and_who_was_not_stopped_yet_runs_on() -> None:
+    cmgr = tp(order=1)
+    cmgr.tell(facts.GroupRestartOrdered("tp", "a"))
+    assert names(cmgr.pending) == ["r1"], "the highest first"
+    took_back(cmgr)
+    cmgr.run()
+    assert (cmgr.held(), running(cmgr)) == ([], ["kv", "r0", "r1", "router"])
+    assert names(cmgr.sent(StopContainer)) == ["r1"]
+    assert names(cmgr.sent(StartContainer), StartContainer) == ["r1"]
+    assert [each.outcome for each in group(cmgr).history] == ["taken back"]
+    assert "b took back the restart of group tp that a ordered" in cmgr.notes(NoteKind.ACTION)
+
+
+def test_taken_back_while_one_waits_all_others_run_again_and_what_was_down_before_stays_down() -> None:
+    cmgr = tp()
+    cmgr.fault(0, SEPARATE)
+    cmgr.dies("kv", asked=True)
+    cmgr.tell(facts.GroupRestartOrdered("tp", "a"))
+    cmgr.run()
+    assert (running(cmgr), phase(cmgr)) == (["router"], GroupPhase.HALTING)
+    took_back(cmgr)
+    cmgr.run()
+    cmgr.wait(60)
+    assert (running(cmgr), phase(cmgr)) == (["r1", "router"], GroupPhase.RUNNING)
+    assert cmgr.held() == ["r0"], "its chip is isolated: it is started when it can be"
+    assert missing(cmgr.node) == (key("r0"),)
+
+
+def test_a_fault_that_came_meanwhile_is_not_taken_back() -> None:
+    cmgr = tp()
+    cmgr.tell(facts.GroupRestartOrdered("tp", "a"))
+    cmgr.fault(0)
+    cmgr.run(StopContainer, ListContainers)
+    took_back(cmgr)
+    cmgr.run()
+    cmgr.wait(60)
+    assert (cmgr.held(), running(cmgr), len(cmgr.sent(ResetRing))) == ([], ["kv", "r0", "r1", "router"], 1)
+
+
+def test_a_round_that_nobody_ordered_cannot_be_taken_back() -> None:
+    cmgr = halted(tp())
+    took_back(cmgr)
+    assert (phase(cmgr), cmgr.notes(NoteKind.ACTION)[-1].startswith("b took")) == (GroupPhase.HALTING, False)
+
+
 def test_an_order_to_resume_starts_those_that_can_and_the_rest_when_they_can() -> None:
     cmgr = tp()
     cmgr.fault(0, SEPARATE)

@@ -13,6 +13,7 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
+from cmgr.model.holds.endings import hand_back
 from cmgr.model.holds.making import hold_with_group
 from cmgr.model.holds.obstacles import Block, group_obstacle, is_due, own_blocker
 from cmgr.model.holds.tries import try_anew
@@ -228,6 +229,9 @@ def stops_with_group(turn: Turn, hold: Hold) -> bool | None:
 
 def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
     """Begin a round over all existing members, also those that are down: the order is what entitles."""
+    if fact.back:
+        _take_back(turn, fact)
+        return
     said = f": {fact.reason}" if fact.reason else ""
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} is restarted{said}")
     if observing(turn.node):
@@ -237,10 +241,27 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
     if not members:
         return
     group = begin(turn, turn.node.groups.get(fact.group) or Group(fact.group), f"ordered by {fact.who}{said}")
-    known = turn.node.fleet_groups.get(fact.group)
+    known, down = turn.node.fleet_groups.get(fact.group), {c.key for c in members if not c.running}
     if known is not None and (known.whole or left_out(known) or known.in_round):
+        # The others take it in from now on: it is no longer this appliance's to take back.
         turn.put_fleet_group(replace(turn.node.fleet_groups[fact.group], restart=known.round + 1))
+    else:
+        group = replace(group, ordered=fact.who, taken=frozenset(down - turn.node.holds.keys()))
     turn.put_group(_halting(turn, _take_in(turn, group)))
+
+
+def _take_back(turn: Turn, fact: GroupRestartOrdered) -> None:
+    """End the round that a person has ordered: who was to be stopped runs on, who was stopped is started again."""
+    group = turn.node.groups.get(fact.group)
+    if group is None or not group.can_be_taken_back:
+        return
+    turn.note(NoteKind.ACTION, f"{fact.who} took back the restart of group {group.name} that {group.ordered} ordered")
+    held = [hold for key in sorted(group.members) if (hold := turn.node.holds.get(key)) and hold.cause is Cause.GROUP]
+    for hold in held:
+        if hold.key in group.taken and hold.is_down:
+            hand_back(turn, hold, "it was down before")
+    left = frozenset(hold.key for hold in held if hold.key in turn.node.holds)
+    turn.put_group(over(replace(group, out=group.out | left), turn.at, "taken back"))
 
 
 def _take_in(turn: Turn, group: Group) -> Group:

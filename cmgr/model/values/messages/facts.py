@@ -56,8 +56,7 @@ class FaultReported:
     """The driver's event. `earlier` occurrences of the same fault were merged into it while it was queued.
 
     `first`: what the first of these events said, if there were others. `repeated`: how many occurrences were told of a
-    fault that had not been cleared since the one before: of these it is not known whether they are new.
-    `whose`: as in `Fault`.
+    fault that had not been cleared since the one before: nobody knows whether these are new. `whose`: as in `Fault`.
     """
 
     chip: ChipId
@@ -301,11 +300,12 @@ class ForgetOrdered:
 
 @dataclass(frozen=True, slots=True)
 class GroupRestartOrdered:
-    """A person wants all members of a group stopped and started together, also those that are down."""
+    """A person wants all members of a group, running or down, stopped and started together; `back`: not any more."""
 
     group: str
     who: str
     reason: str = ""
+    back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

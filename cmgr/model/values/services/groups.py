@@ -23,7 +23,7 @@ class GroupPhase(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Round:
     """A round that is over. `outcome`: "recovered", "resumed" (without some), "again" (the next one
-    began) or "given back"."""
+    began), "given back" or "taken back" (its order was)."""
 
     number: int
     began: datetime
@@ -39,6 +39,7 @@ class Group:
     `members`: those that this round stops and starts. `up`: those of them that run again. `out`: those that a person
     has taken out of the round, or left behind. `missing`: full names of those that were removed in mid-round.
     `restarts`: how often something else has started a member of this full name in this round.
+    `ordered`: who has ordered this round, if somebody did who can take that back. `taken`: those that were down then.
     """
 
     name: str
@@ -53,10 +54,17 @@ class Group:
     missing: frozenset[str] = frozenset()
     restarts: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Round, ...] = ()
+    ordered: str = ""
+    taken: frozenset[ContainerKey] = frozenset()
 
     @property
     def in_round(self) -> bool:
         return self.phase is not GroupPhase.RUNNING
+
+    @property
+    def can_be_taken_back(self) -> bool:
+        """Return whether its round was ordered, and none of its members is started yet."""
+        return bool(self.ordered) and self.phase is GroupPhase.HALTING
 
 
 def over(group: Group, at: datetime, outcome: str) -> Group:

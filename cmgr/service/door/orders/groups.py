@@ -8,7 +8,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.containers.together.groups import can_start
 from cmgr.model.scope import blocks_its_group, is_coupled, members_of, why_idle
 from cmgr.model.values.fleet import unheard
-from cmgr.model.values.holds import Hold
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrdered, Ordered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
@@ -48,6 +48,22 @@ class GroupOrders:
         group = self.node().groups.get(name)
         told = [called(self.node(), container.key) for container in found]
         return {"group": name, "round": group.round if group is not None else 0, "containers": told}
+
+    def cancel(self, request: Request) -> "group_shapes.GroupResumed | shapes.Preview":
+        """Take back the restart that waits."""
+        node, name = self.node(), there(request, self.node(), "cancel")
+        group = node.groups.get(name)
+        if group is None or not group.can_be_taken_back:
+            known = node.fleet_groups.get(name)
+            of_all = known is not None and known.in_round
+            hint = f"cmgr group resume {name} --alone starts the members here" if of_all else f"cmgr group {name}"
+            raise CmgrError(f"cannot cancel: no ordered restart of group {name} waits on this appliance", hint=hint)
+        down = [h for h in self._held(name) if h.cause is Cause.GROUP and h.state is not HoldState.TO_STOP]
+        told = sorted(called(node, hold.key) for hold in down if hold.key not in group.taken)
+        if flag_of(request, "preview"):
+            return previews.group_cancel(group.ordered, told, sorted(called(node, key) for key in group.taken))
+        self.give(GroupRestartOrdered(name, self.who(request), back=True))
+        return {"group": name, "waiting": told}
 
     def resume(self, request: Request) -> "group_shapes.GroupResumed | shapes.Preview":
         """Start what can be started, without waiting for the others."""
