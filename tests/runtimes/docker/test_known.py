@@ -119,7 +119,7 @@ def test_while_events_flow_a_container_that_is_gone_is_known_until_its_end_is_to
     assert known.keep((), first) == {"c", "theirs"}
     assert known.keep((), first._replace(at=first.at + 59)) == {"c", "theirs"}
     assert known.last("c") is not None
-    assert known.keep((), first._replace(at=first.at + 60)) == set()
+    assert known.keep((), first._replace(at=first.at + 61)) == set()
     assert known.last("c") is None
 
 
