@@ -49,6 +49,7 @@ PAST = {
 
 TOLD = {
     "Composed.made": "by the runtime's clock, compared with its own only",
+    "Container.answered": "told, and no time runs from it: that it is there counts",
     "Exit.at": "by the runtime's clock, compared with its own only",
     "Fault.cleared": "told, and no time runs from it",
     "Fault.since": "told, and no time runs from it",
@@ -62,6 +63,7 @@ TOLD = {
     "Occasion.due": "a word: by it a time of the calendar is known again",
     "Origin.doubted": "told, and no time runs from it",
     "Raise.since": "told, and no time runs from it",
+    "Ring.answered": "told, and no time runs from it",
     "Ring.up": "told, and no time runs from it",
     "Round.began": "told, and no time runs from it",
     "Round.ended": "told, and no time runs from it",
