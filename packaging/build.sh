@@ -14,5 +14,6 @@ for format; do
 done
 # shellcheck disable=SC2086
 need $tools
+[ -n "${MAINTAINER:-}" ] || echo "the packages name nobody who maintains them: for others build with MAINTAINER=\"Name <mailbox>\"" >&2
 sh "$here/tree.sh" >/dev/null
 for format; do sh "$here/$format/build.sh"; done

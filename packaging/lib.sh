@@ -30,6 +30,11 @@ version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$root/cmgr/__init__.py" | se
 [ -n "$version" ] || die "cmgr/__init__.py names no version"
 revision=${REVISION:-1}
 
+# Only whoever hands packages on can say who reads the mail about them. A name that RFC 2606 keeps from ever being a
+# mailbox's says that nobody has.
+maintainer=${MAINTAINER:-nobody is named <unset@maintainer.invalid>}
+printf '%s\n' "$maintainer" | grep -Eqx '[^<>|&%\]+ <[^<>|&%\ ]+@[^<>|&%\ ]+>' || die "MAINTAINER is no \"Name <mailbox>\": $maintainer"
+
 # Files in a package are as old as the last commit; outside a checkout, as old as the change log.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/CHANGELOG.md")}
 export SOURCE_DATE_EPOCH

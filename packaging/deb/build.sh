@@ -18,7 +18,6 @@ rm -r "$stage/usr/lib/systemd/system-preset"
 install -D -m 0644 "$here/deb/lintian-overrides" "$stage/usr/share/lintian/overrides/cmgr"
 install -m 0644 "$here/deb/copyright" "$doc/copyright"
 date=$(date -u -R -d "@$SOURCE_DATE_EPOCH")
-maintainer=$(sed -n 's/^Maintainer: //p' "$here/deb/control")
 printf 'cmgr (%s-%s) unstable; urgency=medium\n\n  * What is new stands in changelog.gz.\n\n -- %s  %s\n' \
     "$version" "$revision" "$maintainer" "$date" | gzip -9n >"$doc/changelog.Debian.gz"
 
@@ -27,7 +26,7 @@ for script in preinst postinst prerm postrm; do install -m 0755 "$here/deb/$scri
 (cd "$stage" && find etc -type f | sort | sed 's|^|/|') >"$stage/DEBIAN/conffiles"
 (cd "$stage" && find . -type f ! -path './DEBIAN/*' ! -path './etc/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$stage/DEBIAN/md5sums"
 size=$(find "$stage" -type f -printf '%s\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
-sed -e "s/@VERSION@/$version-$revision/" -e "s/@ARCH@/$deb_arch/" -e "s/@SIZE@/$size/" "$here/deb/control" >"$stage/DEBIAN/control"
+sed -e "s/@VERSION@/$version-$revision/" -e "s/@ARCH@/$deb_arch/" -e "s/@SIZE@/$size/" -e "s|@MAINTAINER@|$maintainer|" "$here/deb/control" >"$stage/DEBIAN/control"
 dated "$stage"
 
 dist=${CMGR_DIST:-$root/dist}

@@ -31,7 +31,7 @@ done >"$work/files"
 
 rpmbuild -bb --quiet --target "$ARCH-linux" --define "_topdir $work/top" --define "cmgr_version $version" \
     --define "cmgr_revision $revision" --define "cmgr_stage $work/stage" --define "cmgr_files $work/files" \
-    --define "cmgr_date $(date -u -d "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')" "$here/rpm/cmgr.spec" >"$work/log" 2>&1 || {
+    --define "cmgr_maintainer $maintainer" --define "cmgr_date $(date -u -d "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')" "$here/rpm/cmgr.spec" >"$work/log" 2>&1 || {
     cat "$work/log" >&2
     die "rpmbuild failed"
 }

@@ -60,12 +60,12 @@ def said(*command: str) -> str:
     return done.stdout
 
 
-def built(to: Path, *scripts: str, revision: str = "") -> str:
+def built(to: Path, *scripts: str, **variables: str) -> str:
     """Build with these scripts of packaging/, and return what the last one wrote; the packages are left in `to`.
 
     One at a time: all of them work in build/packages, and other workers install those in dist/ in the meantime.
     """
-    settings = [f"CMGR_DIST={to}", *([f"REVISION={revision}"] if revision else [])]
+    settings = [f"CMGR_DIST={to}", *(f"{name}={value}" for name, value in variables.items())]
     with (ROOT / "build/packages.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return [said("env", *settings, "sh", str(ROOT / "packaging" / script)) for script in scripts][-1]

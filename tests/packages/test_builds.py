@@ -69,8 +69,26 @@ def test_an_unknown_architecture_is_refused() -> None:
     assert done.stderr == "cannot build: architecture riscv64 is neither x86_64 nor aarch64\n"
 
 
+def test_both_packages_say_who_maintains_them_or_that_nobody_is_named() -> None:
+    told = (
+        dists.said("dpkg-deb", "--field", str(dists.deb()), "Maintainer").strip(),
+        dists.said("rpm", "-qp", "--queryformat", "%{PACKAGER}", str(dists.rpm())),
+    )
+    assert told == (os.environ.get("MAINTAINER") or "nobody is named <unset@maintainer.invalid>",) * 2
+
+
+def test_a_maintainer_that_is_none_is_refused() -> None:
+    for wrong in ("Jo Doe", "<mail@packages.example>", "Jo Doe <mail>", "Jo | Doe <mail@packages.example>"):
+        done = subprocess.run(
+            ["sh", str(dists.ROOT / "packaging/build.sh"), "deb"],
+            env={**os.environ, "MAINTAINER": wrong}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert done.stderr == f'cannot build: MAINTAINER is no "Name <mailbox>": {wrong}\n'
+
+
 def test_what_a_build_needs_is_looked_for_before_anything_is_compiled(tmp_path: Path) -> None:
-    for tool in ("sh", "dirname", "uname", "sed", "cat", "git", "stat"):
+    for tool in ("sh", "dirname", "uname", "sed", "cat", "git", "grep", "stat"):
         (tmp_path / tool).symlink_to(dists.said("which", tool).strip())
     done = subprocess.run(
         ["/bin/sh", str(dists.ROOT / "packaging/build.sh"), "deb", "rpm"],

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.alone
 
 NEEDS = ("glibc >= 2.28", "libstdc++", "systemd", "/bin/sh", "/usr/sbin/groupadd")
 
+MAINTAINER = "Jo Doe <mail@packages.example>"
+
 STUB = """
 Name: distribution
 Version: 1
@@ -46,7 +48,7 @@ def machine(boot: Boot, stub: Path) -> Machine:
 
 def newer(to: Path) -> Path:
     """Return the same package as another release."""
-    return Path(dists.built(to, "rpm/build.sh", revision="2").strip())
+    return Path(dists.built(to, "rpm/build.sh", REVISION="2", MAINTAINER=MAINTAINER).strip())
 
 
 @pytest.mark.parametrize("arch", dists.ARCHES)
@@ -95,6 +97,7 @@ def test_its_life_on_a_machine(machine: Machine, tmp_path: Path) -> None:
     eventually(lambda: phase(machine) == "resetting")
     before = machine.show("MainPID")
     machine.do("rpm", "--upgrade", machine.bring(newer(tmp_path)))
+    assert f"Packager    : {MAINTAINER}\n" in machine.do("rpm", "-qi", "cmgr")
     assert machine.show("MainPID") not in ("0", before)
     recovered(machine)
     assert machine.do("cat", "/etc/cmgr/cmgr.toml") == mine
