@@ -8,7 +8,7 @@ count as secret only in a command. A short word under a harmless name in a free 
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 GONE = "(redacted)"
 
@@ -19,10 +19,12 @@ def _words(text: str) -> frozenset[str]:
 
 _SECRET = _words(
     "auth authorization bearer cookie cookies cred credential credentials creds dsn hmac jwt license licence masterauth"
-    " otp pass passcode passphrase passwd password passwords passwort psk pwd requirepass sas secret secrets sig"
+    " otp pass passcode passphrase passwd password passwords passwort psk pw pwd requirepass sas secret secrets sig"
     " signature token totp webhook"
 )
-_JOINED = _words("password passwd secret apikey accesskey privatekey credential authtoken accesstoken")
+_JOINED = _words(
+    "password passwd secret apikey accesskey privatekey presharedkey credential authtoken accesstoken storepass keypass"
+)
 _KEYS = _words(
     "access account admin api app auth client crypt deploy encryption host license master priv private root secret"
     " service session shared signing ssh storage subscription x"
@@ -40,15 +42,19 @@ _PLACES = _words("dir directory file files path")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 # Each rule is looked for only in a line that has something of it: most lines have nothing.
-_HINTS = _words("pass pwd secret token key cred auth cookie jwt bearer sig sas psk otp dsn hook licen hmac")
+_HINTS = _words("pass pw secret token key cred auth cookie jwt bearer sig sas psk otp dsn hook licen hmac")
 _VALUE = (
     r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\\+[\"'].*?\\+[\"']|[\"'][^\"'\n]*$"
     r"|(?:(?:Bearer|Basic|Token|Digest|Negotiate)[ ]+)?[^\s\"']+(?:[\"'](?![\s,;)}\]]|$)[^\s\"']*)*"
 )
 _BEHIND = re.compile(_VALUE)
 _NAMED = re.compile(
-    r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})\\*[\"']?\s*(?::=|=>|[=:])\s*|(?<![\w-])(--?[A-Za-z][\w-]{0,100})\s+(?!-)"
+    r"\b(?:name|key)[\"']?\s*[:=]\s*[\"']([\w.-]{1,100})[\"']\s*,?\s*[\"']?value[\"']?\s*[:=]\s*"
+    r"|(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})\\*[\"']?\]?\s*(?::=|=>|[=:])\s*"
+    r"|(?<![\w-])(--?[A-Za-z][\w-]{0,100})\s+(?!-)|<([A-Za-z][\w.-]{0,100})>(?!<)"
 )
+"""A name and what separates it from its value: a pair of both, an assignment, a flag, an element."""
+
 _HEADER = re.compile(
     r"(?<!\w)((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,40}(?:key|token|auth|secret|signature)[\w-]{0,40})"
     r"(\\*[\"']?\s*[:=]\s*\[?\s*\\*[\"']?)([^\"'\r\n\\]+(?:[\"'](?![\s,;)}\]]|$)[^\"'\r\n\\]*)*)",
@@ -59,6 +65,13 @@ _SAID = re.compile(
     r"(\s+(?:is\s+|was\s+|to\s+)?[\"']?)((?=\S{0,200}[0-9!#$%^&*])[^\s\"':=(]{5,})",
     re.IGNORECASE,
 )
+_SENT = re.compile(
+    r"(\b(?:password|passwd|passphrase)\b[^:=\n]{0,60}[:=]\s+[\"']?)"
+    r"((?=\S{0,200}[0-9!#$%^&*])[^\s\"']{5,})(?=[\"']?(?:[;,.]\s|\s*$))",
+    re.IGNORECASE,
+)
+"""A sentence about a password that ends with it, as programs say that they have made one."""
+
 _BEARER = re.compile(r"\b(Bearer|Basic|bearer|basic)(\s+)((?=\S{0,200}[0-9A-Z=])[A-Za-z0-9+/_=.~-]{6,})")
 _ADDRESS = re.compile(r"([A-Za-z0-9+.-]{1,40}://)([^\s\"'<>\\]+)")
 _LOGIN = re.compile(r"(?<![\w/:])([\w.+-]{1,64}:)([^\s:/@\"'=]{3,200})(?=@(?!sha[0-9])[\w(\[])")
@@ -69,10 +82,10 @@ _TYPED = re.compile(rf"(?<![^\s\"'=:,;(])(?={_MARKS}{_MARKS}){_SORTS}[^\s\"'(){{
 
 _PEM = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----).*?(-----END|\Z)", re.DOTALL)
 _MARK = re.compile("[!#$%^&*]")
-_CRYPT = re.compile(r"(?<!\w)\$[0-9][a-z]?\$[\w./$=,]{16,}")
+_CRYPT = re.compile(r"(?<!\w)\$[0-9a-z][0-9a-z-]{0,20}\$[\w./$=,+]{16,}")
 _KNOWN = re.compile(
     "gh[pousr]_|github_pat_|glpat-|hf_|[srp]k-|xox[a-z]-|A(KIA|SIA)[A-Z0-9]{16}|AIza|npm_|pypi-|dckr_pat_|nvapi-|dop_v1_"
-    "|hvs|eyJ|AGE-SECRET-KEY-"
+    "|hvs|eyJ|AGE-SECRET-KEY-|do[or]_v1_|shp(at|ss|ca)_|pplx-|sbp_|glsa_|tskey-|PMAK-|GOCSPX-|[rs]k_(live|test)_|whsec_"
 )
 _LONG = re.compile(r"(?<![\w+/=~-])(?:(?:sha[0-9]{3}|SHA[0-9]{3})[:-])?[A-Za-z0-9+/_=~-]{16,}")
 _ALNUM = re.compile(r"[A-Za-z0-9]+")
@@ -143,15 +156,7 @@ def plain(value: object, name: str = "") -> object:
 
 def command(words: list[str]) -> list[str]:
     """Return the words of a command, some of which may be a shell's text, without secrets."""
-    told: list[str] = []
-    for place, word in enumerate(words):
-        flag = words[place - 1] if place else ""
-        after = not word.startswith("-") and flag.startswith("-") and "=" not in flag and is_secret(flag, word)
-        if after or (flag in _FLAGS and _FLAGS[flag](word, " ".join(words[: place - 1]))):
-            told.append(GONE)
-        else:
-            told.append(shell(word))
-    return told
+    return [_word(word, words[max(0, place - _BEFORE) : place]) for place, word in enumerate(words)]
 
 
 def document(value: object, kept: Collection[str]) -> object:
@@ -171,11 +176,11 @@ def _line(line: str) -> str:
     if any(hint in low for hint in _HINTS):
         line = _HEADER.sub(rf"\1\2{GONE}", line)
         line = _without_named(line)
-        line = _SAID.sub(rf"\1\2{GONE}", line)
+        line = _SENT.sub(rf"\1{GONE}", _SAID.sub(rf"\1\2{GONE}", line))
     if "bearer " in low or "basic " in low:
         line = _BEARER.sub(rf"\1\2{GONE}", line)
     if _MARK.search(line):
-        line = _CRYPT.sub(GONE, _TYPED.sub(GONE, line))
+        line = _TYPED.sub(GONE, _CRYPT.sub(GONE, line))
     return _LONG.sub(_by_chance, line)
 
 
@@ -198,7 +203,7 @@ def _without_named(line: str) -> str:
         # `//` follows the colon of an address.
         if value is None or value[0].startswith("//") or GONE in value[0]:
             continue
-        bare, name = value[0].strip("\"'\\,;}]"), named[1] or named[2]
+        bare, name = value[0].strip("\"'\\,;}]"), named[named.lastindex or 0]
         if bare and not _tells_of_place(line, named) and is_secret(name, bare):
             mark = re.match(r"\\*[\"']", value[0])
             quote = mark[0] if mark else ""
@@ -266,35 +271,41 @@ _EXPORTED = re.compile(
     rf"(\b(?:export|declare -x|setenv|env|set)\s+\w{{1,100}}[= ]|(?:^|\s)(?:-e|--env)[ =]\w+=)({_VALUE})"
 )
 _HEXED = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{24,}(?![\w-])|(?<![\w:-])[A-Z2-7]{26,}(?![\w-])")
-_WITH_USER = re.compile(r"((?:^|\s)(?:-u|-U|--user|--proxy-user)[ =]?[\"']?[\w.@-]*:)(?![0-9]+(?:\s|$))[^\s\"']+")
-_WITH_FLAG = re.compile(
-    r"(\b(?:sshpass|mysql\w*|mariadb\w*|redis-cli|login|ldap\w+|mosquitto_\w+|unzip|7z|openssl)\b"
-    r"(?:\s+\S+){0,30}?\s+(?:-[pPawk]|-pass(?:in|out)?)[ ]?)(?!-)[^\s]+"
+_WITH_USER = re.compile(
+    r"((?:^|\s)(?:-u|-U|-a|--user|--auth|--proxy-user)[ =]?[\"']?[\w.@\\-]*[:,%]|\bsqlplus\s+(?:-\S+\s+)*\w+/)"
+    r"(?![0-9]+(?:\s|$)|//)[^\s\"']+"
 )
+_WITH_FLAG = re.compile(
+    r"((?:\b(?:sshpass|mysql\w*|mariadb\w*|mongo\w*|redis-cli|login|ldap\w+|mosquitto_\w+|(?:un)?zip|7z|openssl|ipmitool"
+    r"|smbclient|sqlcmd|cqlsh|rabbitmqadmin)\b(?:\s+\S+){0,30}?\s+(?:-[pPawk]|-pass(?:in|out)?)"
+    r"|\bsnmp\w+\b(?:\s+\S+){0,30}?\s+-[cAX])[ ]?)(?!-)\S+"
+)
+_TO_THE_END = re.compile(
+    r"((?:(?:\bhtpasswd|\badd_user|\bchange_password|\bAUTH|\b(?i:identified\s+(?:with\s+\S+\s+)?by))\s+|<<<\s*)[\"']?)"
+    r"(?![\"'])[^|;&\n]+"
+)
+"""Words behind which secrets stand that no flag marks: all goes up to the end of that command."""
 
-
-def _login(word: str, before: str) -> bool:
-    return ":" in word and not re.fullmatch("[0-9]+:[0-9]+", word)
-
-
-def _known(word: str, before: str) -> bool:
-    return not word.startswith("-") and _WITH_FLAG.search(f"{before} -p {word}") is not None
-
-
-_FLAGS: Mapping[str, Callable[[str, str], bool]] = {
-    **dict.fromkeys(("-u", "-U", "--user", "--proxy-user"), _login),
-    **dict.fromkeys(("-p", "-P", "-a", "-w", "-k", "-passin", "-passout", "-pass"), _known),
-}
-"""Flags behind which a secret stands in some commands: whether it does in this."""
+_PIPED = re.compile(r"((?:^|[|;&\n])\s*\w+\s)[^|;&\n]+(?=\|\s*(?:\w+\s+)?chpasswd\b)")
+_BEFORE = 12
+"""So many words before one say what it is."""
 
 
 def shell(word: str) -> str:
     """Return a command of a shell, or a word of it, without the secrets in it: of variables no value is told."""
-    word = _EXPORTED.sub(rf"\1{GONE}", word)
-    word = _ASSIGNED.sub(rf"\1{GONE}", word)
-    word = _WITH_USER.sub(rf"\1{GONE}", word)
-    word = _WITH_FLAG.sub(rf"\1{GONE}", word)
+    for secret in (_EXPORTED, _ASSIGNED, _WITH_USER, _WITH_FLAG, _TO_THE_END, _PIPED):
+        word = secret.sub(rf"\1{GONE}", word)
     return _HEXED.sub(GONE, text(word))
+
+
+def _word(word: str, before: list[str]) -> str:
+    """Return a word of a command as it is told behind those before it."""
+    known = " ".join(each for each in before if len(each) < 100)
+    if not any(map(str.isspace, word)):
+        return shell(f"{known} {word}").rpartition(" ")[2]
+    # A text of many words goes where any single one would.
+    single = "me:word" if ":" in word else "word"
+    return GONE if shell(f"{known} {single}").endswith(GONE) else shell(word)
 
 
 # Of documents.

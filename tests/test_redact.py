@@ -27,8 +27,9 @@ def test_values_of_an_environment_go_and_names_stay(key: str) -> None:
         (["--hf-token", "abc", "--access_key=abc"], ["--hf-token", GONE, f"--access_key={GONE}"]),
         (["sh", "-c", "serve --api-key abc --port 80"], ["sh", "-c", f"serve --api-key {GONE} --port 80"]),
         (["sh", "-c", "export X=abc; exec serve"], ["sh", "-c", f"export X={GONE} exec serve"]),
-        (["curl", "-u", "me:abc", "http://h"], ["curl", "-u", GONE, "http://h"]),
+        (["curl", "-u", "me:abc", "http://h"], ["curl", "-u", f"me:{GONE}", "http://h"]),
         (["docker", "run", "-u", "1000:1000"], ["docker", "run", "-u", "1000:1000"]),
+        (["serve", "-u", "http://h:80/x", "-a", "[::]:80"], ["serve", "-u", "http://h:80/x", "-a", "[::]:80"]),
         (["sh", "-c", "mysql -u root -pabc shop"], ["sh", "-c", f"mysql -u root -p{GONE} shop"]),
         (["sshpass", "-p", "abc", "ssh", "h"], ["sshpass", "-p", GONE, "ssh", "h"]),
         (["docker", "run", "-p", "80:80"], ["docker", "run", "-p", "80:80"]),
@@ -121,6 +122,12 @@ def test_of_cmgrs_own_documents_values_under_secret_names_go() -> None:
             b"-----BEGIN RSA PRIVATE KEY-----(redacted)-----END RSA",
         ),
         (b"the password is hunter2", b"the password is (redacted)"),
+        (b"me:$y$j9T$F5Jx5fExrKuPp53xLKQ1$X3DX6M94c7o9agCG9G317fhZg9SqC\n", b"me:(redacted)\n"),
+        (b"me:$apr1$x8Yk1J4q$0PqgKLkN3QpTnXvC1hTt0/", b"me:(redacted)"),
+        (b"$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$Rdescudv", b"(redacted)"),
+        (b"shpat_0123456789abcdef0123456789abcdef", b"(redacted)"),
+        (b"usage: serve --token <token> --name <name>", b"usage: serve --token (redacted) --name <name>"),
+        (b"<name>x</name><count>7</count>", b"<name>x</name><count>7</count>"),
         (b"", b""),
     ],
 )
@@ -148,6 +155,11 @@ def test_every_error_is_told_without_secrets() -> None:
     assert chain(error) == f"cannot reach http://{GONE}@h: token={GONE}"
     assert error.mistakes == (f"password = {GONE}",)
     assert str(CmgrError("cannot mount: username=u,password=abc")) == f"cannot mount: username=u,password={GONE}"
+
+
+def test_of_a_command_of_many_words_each_is_looked_at_once_more_only_with_a_few_before_it() -> None:
+    words = [f"w{number}" for number in range(20_000)]
+    assert command(words) == words
 
 
 @pytest.mark.parametrize("piece", ["a", "a.", "#a,A1,", 'a="', "x-", "://", "token ", "login -p ", '"token":"', "--a "])
