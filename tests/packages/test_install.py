@@ -1,5 +1,8 @@
 """Installing the .deb on a machine without a network, and what is there then."""
 
+import re
+from collections.abc import Mapping
+
 import pytest
 
 from tests.packages import dists
@@ -106,3 +109,55 @@ def test_episodes_are_told_after_a_restart(machine: Machine) -> None:
     recovered(machine)
     machine.do("systemctl", "restart", "cmgr")
     assert (episode(machine, 1) or {})["outcome"] == "recovered"
+
+
+RUN: Mapping[str, tuple[str, int]] = {
+    "status": ("", 0),
+    "chips": ("--available --count 2", 0),
+    "group": ("", 0),
+    "ranktable": ("--group none", 1),
+    "fleet": ("status", 0),
+    "slot": ("", 0),
+    "cdi": ("", 0),
+    "export": ("deviceinfo", 0),
+    "faults": ("--all", 0),
+    "history": ("--all", 0),
+    "events": ("--help", 0),
+    "explain": ("80E24E00", 0),
+    "report": ("--id a --code 220001001 --chips 7", 0),
+    "inject": ("7 80E24E00 --once", 0),
+    "drill": ("7 --real --dry-run", 1),
+    "reset": ("7 --stop --dry-run", 0),
+    "cancel": ("7", 1),
+    "isolate": ("7 --reason a", 0),
+    "release": ("7", 0),
+    "resume": ("--all", 1),
+    "forget": ("none", 1),
+    "maintenance": ("on --for 1h", 0),
+    "acknowledge": ("--all", 1),
+    "reload": ("", 0),
+    "check": ("", 0),
+    "migrate": ("--unit /usr/lib/systemd/system/cmgr.service", 0),
+    "bundle": ("/root/b.tar.gz", 0),
+    "web": ("--end", 0),
+    "run": ("", 1),
+    "demo": ("--runtime sim", 0),
+    "version": ("", 0),
+    "give-back": ("", 1),
+}
+"""Each command once: what is typed behind it, and its code on this machine."""
+
+
+def test_every_command_runs_in_the_package(machine: Machine) -> None:
+    simulate(machine)
+    shown = machine.do("cmgr", "--help").partition("Commands:")[2]
+    assert set(re.findall(r"^  ([a-z-]+) ", shown, re.MULTILINE)) == set(RUN)
+    for command, (words, code) in RUN.items():
+        done = machine.run("cmgr", command, *words.split())
+        assert (command, done.code) == (command, code), done.out + done.err
+        assert not any(word in done.err for word in ("Traceback", "internal error", "please report")), done.err
+
+
+def test_the_demo_on_a_page_prints_its_link(machine: Machine) -> None:
+    done = machine.run("timeout", "--signal=INT", "20", "cmgr", "demo", "--runtime", "sim", "--web")
+    assert re.search(r"^  http://127\.0\.0\.1:9478/#t=\S{20,}$", done.out, re.MULTILINE), done.out + done.err

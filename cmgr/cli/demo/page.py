@@ -2,9 +2,9 @@
 
 import itertools
 import subprocess
-import sys
 import time
 
+from cmgr import again
 from cmgr.cli.demo.service import CONTAINERS, Service
 from cmgr.cli.demo.story import FAULT
 from cmgr.cli.text import out
@@ -30,7 +30,7 @@ class Watched:
         self._service.start()
         words = ("web", "--serve", "--listen", self._listen, "--door", str(self._service.door))
         self._process = subprocess.Popen(  # noqa: S603  # This very program.
-            [sys.executable, "-m", "cmgr", *words],
+            [*again.program(), *words],
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the demo, which ends the page in order.
         )

@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from cmgr import again
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.service.door.client import status
 
@@ -40,7 +40,7 @@ class Service:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CMGR_")}
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603  # This very program.
-                [sys.executable, "-m", "cmgr", "run", "--config", str(self.config)],
+                [*again.program(), "run", "--config", str(self.config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
