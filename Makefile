@@ -76,7 +76,10 @@ test: $(STAMP)
 	@sh tests/support/again.sh $(BIN)/pytest $(WAITING)
 	@sh tests/support/again.sh
 
-deb rpm: $(STAMP)
+# What is missing is said before a minute is spent on the environment.
+deb rpm:
+	@sh packaging/build.sh --look $@
+	@$(MAKE) --no-print-directory $(STAMP)
 	@sh packaging/build.sh $@
 
 test-packages: $(STAMP)

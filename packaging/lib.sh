@@ -22,7 +22,22 @@ esac
 need() {
     missing=""
     for tool; do command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"; done
-    [ -z "$missing" ] || die "missing:$missing (sh tests/support/install.sh packages installs them on Debian)"
+    [ -z "$missing" ] || die "missing:$missing (hint: on Debian apt-get install$(for tool in $missing; do packages_of "$tool"; done))"
+}
+
+packages_of() {
+    case $1 in
+    apt-get) echo " apt" ;;
+    dpkg-deb) echo " dpkg" ;;
+    dpkg-source) echo " dpkg-dev" ;;
+    gcc) echo " gcc libc6-dev" ;;
+    tclsh) echo " tcl" ;;
+    xz) echo " xz-utils" ;;
+    flock) echo " util-linux" ;;
+    rpmbuild) echo " rpm" ;;
+    *-strip) echo " binutils-${1%-strip}" | sed 's/x86_64/x86-64/' ;;
+    *) echo " $1" ;;
+    esac | tr -d '\n'
 }
 
 # The one place of the version is cmgr/__init__.py. Both formats want 1.0rc1 written 1.0~rc1, so that 1.0 is newer.

@@ -87,6 +87,7 @@ grep -v '^#' "$here/contents" | while read -r mode source target; do
         die "$source is missing"
     fi
 done
+python3 "$here/flat.py" "$doc"
 ln -s ../lib/cmgr/bin/cmgr "$tree/usr/bin/cmgr"
 
 # --- Byte code, completions --------------------------------------------------------------------------------------

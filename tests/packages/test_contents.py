@@ -24,6 +24,8 @@ GLIBC = (2, 28)
 
 BILL = "usr/share/doc/cmgr/sbom.cdx.json"
 
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]*)")
+
 SAYS: Mapping[str, str] = {"openssl": "OpenSSL {}", "sqlite3": "{}", "zlib": "deflate {}", "python3.11": "{}"}
 """How a library's version stands in the program; libffi's does not."""
 
@@ -126,6 +128,14 @@ def test_every_library_has_its_licence_there(tree: Path) -> None:
     for name in named:
         texts = list(licences[_normal(name)].iterdir())
         assert any(text.stat().st_size > 100 for text in texts), name
+
+
+def test_every_link_of_a_page_leads_to_a_page_of_the_package(tree: Path) -> None:
+    pages = sorted((tree / "usr/share/doc/cmgr").glob("*.md"))
+    assert {"README.md", "SECURITY.md", "install.md"} <= {page.name for page in pages}
+    links = [(page, link) for page in pages for link in LINK.findall(page.read_text())]
+    assert len(links) > 100
+    assert [(page.name, to) for page, to in links if not (page.parent / to).is_file()] == []
 
 
 def test_the_bill_of_materials_names_what_is_bundled_and_nothing_else(tree: Path) -> None:

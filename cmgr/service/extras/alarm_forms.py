@@ -21,7 +21,7 @@ _NAMES: Mapping[str, str] = {"detected": "CmgrEpisode", "deaf": "CmgrDeaf"}
 """By event; all others are called as the alert rule in etc/ that tells of the same."""
 
 
-_RUNBOOKS = "/usr/share/doc/cmgr/runbooks.md.gz"
+_RUNBOOKS = "/usr/share/doc/cmgr/runbooks.md"
 """The page that says for each alert what to do about it; the alert rules in etc/ name it, too."""
 
 

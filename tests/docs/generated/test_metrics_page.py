@@ -38,7 +38,7 @@ def test_every_alert_and_alarm_has_its_runbook() -> None:
     urls = {str(each["runbook_url"]) for each in notes if isinstance(each, dict)} | {r.runbook for r in metrics.rules()}
     page = metrics.ROOT / "docs/runbooks.md"
     headings = re.findall(r"^### (.+)$", page.read_text(), re.MULTILINE)
-    assert urls == {f"/usr/share/doc/cmgr/runbooks.md.gz#{heading.lower()}" for heading in headings}
+    assert urls == {f"/usr/share/doc/cmgr/runbooks.md#{heading.lower()}" for heading in headings}
     assert all(rule.runbook.endswith(f"#{rule.alert.lower()}") for rule in metrics.rules())
 
 
