@@ -47,11 +47,11 @@ class Reply:
     body: str
 
 
-def get(port: int, path: str = "/metrics", method: str = "GET") -> Reply:
+def get(port: int, path: str = "/metrics", method: str = "GET", accept: str = "") -> Reply:
     """Ask, and return the answer. Raises OSError and http.client.HTTPException when there is none."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        connection.request(method, path)
+        connection.request(method, path, headers={"Accept": accept} if accept else {})
         reply = connection.getresponse()
         return Reply(reply.status, reply.getheader("Content-Type", ""), reply.read().decode())
     finally:

@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from cmgr.service.door.scrapes import listening
 from cmgr.service.metrics.table import METRICS
@@ -50,6 +51,19 @@ def test_every_metric_is_served_and_prometheus_finds_nothing_to_say_against_it(s
     service.inject(5, SEPARATE)
     service.until_said("is over: ")
     assert promtool("check", "metrics", given=get(port).body.encode()) == ""
+    reply = get(
+        port, accept="application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
+    )
+    assert reply.kind.startswith("application/openmetrics-text; version=1.0.0; charset=utf-8")
+    families = text_string_to_metric_families(reply.body)  # type: ignore[no-untyped-call]  # It ships no type for this.
+    told = {family.name: family.type for family in families}
+    assert told == {name.removesuffix("_total"): kind for name, kind in scrape(port).kinds.items()}
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/openmetrics", "application/json;version=x", ";,,="])
+def test_who_does_not_ask_for_openmetrics_gets_prometheus_text(service: Service, port: int, accept: str) -> None:
+    ready(service, port)
+    assert get(port, accept=accept).kind == "text/plain; version=0.0.4; charset=utf-8"
 
 
 def test_a_service_that_is_well(service: Service, port: int) -> None:
@@ -212,7 +226,7 @@ def test_a_page_that_was_made_while_no_file_could_be_opened_leaves_nothing_out_o
         "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
         "for limit in (3, soft):\n"
         "    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))\n"
-        "    print(metrics.page().count(b'\\nprocess_start_time_seconds '))\n"
+        "    print(metrics.page('')[0].count(b'\\nprocess_start_time_seconds '))\n"
     )
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
     assert done.stdout == "0\n1\n", done.stderr

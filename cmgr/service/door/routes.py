@@ -33,8 +33,7 @@ class Request:
     """A peer's question (`do` is the route's name), and who it is as the kernel says; over TCP nobody can tell (-1).
 
     `groups`: the numbers of the groups that it is in. `role`: what it may do. `on_page`: it came through the page, from
-    whom the session says. `authorization`: the header of that name. `whose`:
-    as in `Peer`.
+    whom the session says. `authorization`, `accept`: the headers of these names. `whose`: as in `Peer`.
     """
 
     do: str
@@ -45,6 +44,7 @@ class Request:
     role: Role = Role.OPERATE
     on_page: bool = False
     authorization: str = field(default="", repr=False)
+    accept: str = ""
     whose: Hashable = None
 
 
@@ -64,10 +64,11 @@ def number_of(request: Request, name: str, usual: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer that is no document, of the route's kind."""
+    """An answer that is no document, of the route's kind where it says no other."""
 
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,20 +23,19 @@ CLOSE_SECONDS = 1.0
 
 PATH = "/metrics"
 
-_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 
 class MetricsServer(Part):
     """Serves `page` from `start` to `close`. A request must be there within `patience` seconds.
 
-    `page` is called on several threads. On a thread of the server `warn` is told when the port cannot be had, and
+    `page` is given the header Accept, and returns what it tells and of which type that is. It is called on several
+    threads. On a thread of the server `warn` is told when the port cannot be had, and
     `report` of each exception that is a bug in `page`.
     """
 
     def __init__(
         self,
         settings: Metrics,
-        page: Callable[[], bytes],
+        page: Callable[[str], tuple[bytes, str]],
         report: Report,
         warn: Callable[[str], None],
         patience: float = REQUEST_SECONDS,
@@ -50,9 +49,10 @@ class MetricsServer(Part):
             for lock in self._locks:
                 if isinstance(lock, Passwords):
                     lock.check(request.authorization, request.whose)
-            return Page(page())
+            body, kind = page(request.accept)
+            return Page(body, kind=kind)
 
-        self._server = Server([Route("GET", PATH, "metrics", answer, says, args=None, kind=_TYPE)], report, patience)
+        self._server = Server([Route("GET", PATH, "metrics", answer, says, args=None)], report, patience)
         for lock in self._locks:
             if isinstance(lock, Tls):
                 self._server.wrap = lock.wrap

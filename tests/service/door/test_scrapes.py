@@ -35,6 +35,9 @@ def heard() -> Heard:
     return Heard()
 
 
+NO_PAGE: Callable[[str], tuple[bytes, str]] = lambda _: (b"", "")  # noqa: E731
+
+
 def answers(port: int) -> bool:
     try:
         return get(port).status == 200
@@ -50,7 +53,10 @@ def whys(server: MetricsServer) -> list[str]:
 def serving(
     port: int, heard: Heard, page: Callable[[], bytes] = lambda: b"a 1\n", patience: float = 20.0
 ) -> Iterator[MetricsServer]:
-    server = MetricsServer(Metrics(f"127.0.0.1:{port}"), page, heard.bug, heard.warnings.append, patience)
+    settings = Metrics(f"127.0.0.1:{port}")
+    server = MetricsServer(
+        settings, lambda accept: (page(), f"for {accept!r}"), heard.bug, heard.warnings.append, patience
+    )
     with closing(server):
         server.start(retry_seconds=0.01)
         yield server
@@ -78,7 +84,8 @@ def sent(port: int, request: bytes) -> bytes:
 def test_get_metrics_is_answered_and_nothing_else(port: int) -> None:
     reply = get(port)
     assert (reply.status, reply.body) == (200, "a 1\n")
-    assert reply.kind.startswith("text/plain; version=0.0.4")
+    assert reply.kind == "for ''"
+    assert get(port, accept="a/b").kind == "for 'a/b'"
     assert get(port, "/metrics?name[]=x").status == 200
     assert get(port, "/").status == 404
     assert get(port, "/metrics/../etc/passwd").status == 404
@@ -144,7 +151,7 @@ def test_a_port_that_is_taken_is_told_once_and_tried_until_it_is_free(port: int,
 
 
 def test_an_address_that_is_no_name_of_a_machine_is_a_trouble_and_no_crash(heard: Heard) -> None:
-    server = MetricsServer(Metrics("no..name:9477"), lambda: b"", heard.bug, heard.warnings.append)
+    server = MetricsServer(Metrics("no..name:9477"), NO_PAGE, heard.bug, heard.warnings.append)
     with closing(server):
         server.start(retry_seconds=60)
         eventually(lambda: whys(server))
@@ -152,7 +159,7 @@ def test_an_address_that_is_no_name_of_a_machine_is_a_trouble_and_no_crash(heard
 
 
 def test_it_can_be_closed_before_it_began_and_while_it_answers(port: int, heard: Heard) -> None:
-    MetricsServer(Metrics(f"127.0.0.1:{port}"), lambda: b"", heard.bug, heard.warnings.append).close()
+    MetricsServer(Metrics(f"127.0.0.1:{port}"), NO_PAGE, heard.bug, heard.warnings.append).close()
     asked, released = threading.Event(), threading.Event()
 
     def page() -> bytes:

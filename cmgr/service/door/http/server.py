@@ -133,14 +133,14 @@ class Server:
         answer = found.route.answer(
             Request(
                 found.route.do, found.args, peer.uid, peer.pid, peer.groups, role,
-                authorization=asked.authorization, whose=peer.whose,
+                authorization=asked.authorization, accept=asked.accept, whose=peer.whose,
             )
         )  # fmt: skip
         match answer:
             case Stream():
                 return None
             case Page():
-                return Reply(200, answer.body, found.route.kind, answer.headers)
+                return Reply(200, answer.body, answer.kind or found.route.kind, answer.headers)
             case Unwell():
                 return as_json(503, answer.value)
             case _:

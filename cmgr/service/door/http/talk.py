@@ -20,13 +20,14 @@ BODY_LIMIT = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that is whole. `tags`: which answer it has already; `authorization`: the header of that name."""
+    """A request that is whole. `tags`: which answer it has already; the others: the headers of their names."""
 
     method: str
     target: str
     body: bytes
     tags: str
     authorization: str = ""
+    accept: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,8 @@ class Talk:
 
     def _asked(self, head: h11.Request) -> Asked:
         target, body = head.target.decode("latin-1"), bytes(self._body)
-        return Asked(
-            head.method.decode(), target, body, _header(head, b"if-none-match"), _header(head, b"authorization")
-        )
+        names = (b"if-none-match", b"authorization", b"accept")
+        return Asked(head.method.decode(), target, body, *(_header(head, name) for name in names))
 
     @property
     def idle(self) -> bool:

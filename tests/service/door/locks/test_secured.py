@@ -22,7 +22,7 @@ from tests.metrics.scrape import free_port
 from tests.support.certificates import Certificates
 from tests.support.waiting import PATIENCE, eventually
 
-PAGE = b"a 1\n" * 200_000
+PAGE = (b"a 1\n" * 200_000, "text/plain")
 """More than the buffers of a connection take at once."""
 
 Serve = Callable[..., int]
@@ -48,7 +48,7 @@ def serve() -> Iterator[Serve]:
 
         def begun(**settings: str) -> int:
             port = free_port()
-            server = MetricsServer(Metrics(f"127.0.0.1:{port}", **settings), lambda: PAGE, _bug, print, 20.0)
+            server = MetricsServer(Metrics(f"127.0.0.1:{port}", **settings), lambda _: PAGE, _bug, print, 20.0)
             stack.enter_context(closing(server))
             server.start(retry_seconds=0.01)
             eventually(lambda: _listens(port))
@@ -96,7 +96,7 @@ def pair(certificates: Certificates) -> dict[str, str]:
 
 def is_page(answer: bytes) -> bool:
     head, _, body = answer.partition(b"\r\n\r\n")
-    return head.startswith(b"HTTP/1.1 200 ") and body == PAGE
+    return head.startswith(b"HTTP/1.1 200 ") and body == PAGE[0]
 
 
 def test_over_tls_the_page_is_whole_and_without_it_there_is_none(certificates: Certificates, serve: Serve) -> None:
@@ -202,7 +202,7 @@ def test_a_key_that_others_can_read_is_refused_and_told(certificates: Certificat
     certificates.server.key.chmod(0o644)
     port = free_port()
     warned: list[str] = []
-    server = MetricsServer(Metrics(f"127.0.0.1:{port}", **pair(certificates)), lambda: PAGE, _bug, warned.append)
+    server = MetricsServer(Metrics(f"127.0.0.1:{port}", **pair(certificates)), lambda _: PAGE, _bug, warned.append)
     with closing(server):
         server.start(retry_seconds=0.01)
         eventually(lambda: bool(warned))
