@@ -52,7 +52,7 @@ from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.hangs import Hangs
 from cmgr.service.parts.ranks import Ranks
 from cmgr.service.parts.ready import Ready
-from cmgr.service.parts.tellers import Drives, MachineSources, Opened, refusal
+from cmgr.service.parts.tellers import Drives, MachineSources, Opened, Summary, refusal
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.jobs import Jobs
@@ -123,6 +123,7 @@ class Service:
         self._around = add(Surroundings(config, sources, put, log))
         self._cdi = add(Cdi(core, lambda: bool(self._database.damage)))
         self._jobs = add(Jobs(self._resync, config.resync, clock.drift))
+        add(Summary(core, self._notifier))
         add(Hangs(node, Measuring(self._driver), put, clock.now))
         add(Ready(node, self._opened.all, put, clock.now, config))
 
@@ -221,7 +222,7 @@ class Service:
         self._state = "ready"
         chips, names = len(self._loop.node.chips), ", ".join(self._opened.all)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
-        self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
+        self._notifier.tell("READY=1")
         Thread(target=self._settle, name="settle", daemon=True).start()
         self._loop.run(self._clock, self._tick(), self._after_each, self._database.prune)
 

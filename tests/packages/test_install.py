@@ -64,6 +64,7 @@ def test_an_episode_runs_from_fault_to_recovery(machine: Machine) -> None:
     inject(machine)
     recovered(machine)
     assert machine.run("cmgr", "status", "--check").code == 0
+    eventually(lambda: machine.show("StatusText") == "all is well: 8 chips, strategy ringRecover")
 
 
 def test_what_the_journal_has_carries_priority_unit_and_the_fields_of_cmgr(machine: Machine) -> None:

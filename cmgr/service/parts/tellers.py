@@ -1,12 +1,14 @@
-"""The parts that tell what there is: the driver of the chips, the sources of the machine, the runtimes."""
+"""The parts that tell what there is: the driver of the chips, sources of the machine, runtimes; and how all goes."""
 
-from collections.abc import Iterable, Iterator
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cmgr.config.sources import wanted
 from cmgr.errors import DriverError, chain, sentence
 from cmgr.model.values.messages.facts import Fact, RuntimeFound
-from cmgr.model.values.node import SYSTEMD, brought_by_image, units_known
+from cmgr.model.values.node import SYSTEMD, Node, brought_by_image, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, Beginning, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_systemd
@@ -15,11 +17,16 @@ from cmgr.service.parts.core import Core
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import steadied
 from cmgr.vendor import learn
-from cmgr.words import one_line
+from cmgr.view.troubles import troubles
+from cmgr.words import counted, one_line
 
 if TYPE_CHECKING:
     from cmgr.drivers.machine import watch
     from cmgr.view import shapes
+
+
+SUMMARY_SECONDS = 0.5
+"""Between two lines for systemd, at the least."""
 
 
 def refusal(driver: ChipDriver) -> DriverError | None:
@@ -65,6 +72,35 @@ class Drives(Part):
 
     def _ailing(self) -> tuple[str, ...]:
         return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
+
+
+class Summary(Part):
+    """systemd has the whole picture in one line, which `systemctl status` shows."""
+
+    def __init__(self, core: Core, notifier: Notifier, clock: Callable[[], float] = time.monotonic) -> None:
+        self._node, self._own, self._notifier, self._clock = core.node, core.own, notifier, clock
+        self._told = ""
+        self._next = -math.inf
+
+    def look(self) -> None:
+        now = self._clock()
+        if now < self._next:  # In a storm it would cost more than what it tells of.
+            return
+        self._next = now + SUMMARY_SECONDS
+        text = summary(self._node(), self._own().troubles)
+        if text != self._told:
+            self._told = text
+            self._notifier.tell(f"STATUS={text}")
+
+
+def summary(node: Node, own: Iterable[Trouble]) -> str:
+    """Return whether all is well, and if not what is most pressing. `own`: what is wrong with the service."""
+    found = troubles(node, own)
+    if found:
+        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+        return one_line(f"not well: {found[0].text}{more}")
+    well = "nothing is wrong, in maintenance" if node.maintenance is not None else "all is well"
+    return f"{well}: {counted(len(node.chips), 'chip')}, strategy {node.policy.strategy}"
 
 
 class MachineSources(Part):
