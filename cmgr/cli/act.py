@@ -1,18 +1,23 @@
 """The commands that let something happen: run, inject, drill, give-back."""
 
 import json
+import socket
 import time
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
-from cmgr import again
+from cmgr import __version__, again
 from cmgr.cli import source
 from cmgr.cli.options import Common, argument, option
 from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
-from cmgr.service.door.client import get, order
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.service.door.client import get, order, status
+from cmgr.view.text import timeline
+from cmgr.words import span
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
@@ -22,6 +27,8 @@ MACHINE = "machine"
 """The word for the machine around the chips in the place of a chip's number."""
 
 _LOOK_EVERY = 0.5
+
+_PROOF = "this proves that its containers stop and start, and that the driver of this machine resets these chips"
 
 CHECK_SECONDS = 25.0
 """Shorter than whoever asks for it waits."""
@@ -59,9 +66,9 @@ class InjectOptions(Common):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillOptions(Common):
     chip: int = argument("CHIP", "The chip's physical id.", min=0, complete="chips")
-    real: bool = option("--real", "Have the chip's own driver raise the fault.", False)
-    length: str = option("--for TIME", "The fault ends by itself after that: 90s, 10m at most.", "60s")
-    yes: bool = option("--yes -y", "Do not ask before the fault is raised.", False)
+    real: bool = option("--real", "Have the chip's own driver raise the fault; else its ring is reset by order.", False)
+    length: str = option("--for TIME", "With --real: the fault ends by itself after that: 90s, 10m at most.", "60s")
+    yes: bool = option("--yes -y", "Do not ask before it begins.", False)
     dry_run: bool = option("--dry-run", "Say what would happen, and do nothing.", False)
 
 
@@ -135,21 +142,36 @@ def inject(options: InjectOptions) -> None:
     out.lines([f"{name}: fault {code} {happened}"])
 
 
-def drill(options: DrillOptions) -> None:
-    """Have a chip's own driver raise a real fault.
+def drill(options: DrillOptions) -> int:
+    """Practise a recovery of a chip's ring.
 
-    It breaks nothing, and ends with its reset, its time, or Ctrl-C. You are told before what cmgr will do about it.
+    Its containers are stopped, it is reset, and they are started. You are told before who is stopped and for how long,
+    then see it happen, and get a verdict. With --real the chip's own driver raises a real fault, which breaks nothing,
+    and ends with its reset, its time, or Ctrl-C.
     """
-    if not options.real:
-        raise misused("the only drills are --real, by the chip's own driver, and cmgr inject, which pretends a fault")
-    path, seconds = source.socket_of(options), source.length("--for", options.length).total_seconds()
+    path = source.socket_of(options)
+    if options.real:
+        _raise_fault(options, path)
+        return 0
+    args: dict[str, object] = {"chip": options.chip, "stop": True}
+    told = cast("shapes.Preview", order(path, "reset", **args, preview=True))
+    known = _episodes(path)
+    if not _agreed(options, [*told["does"], _how_long(known, _ring_of(path, options.chip)), _PROOF]):
+        return 0
+    ordered = cast("shapes.ResetOrdered", order(path, "reset", **args))
+    try:
+        return _followed(path, ordered, known[0]["number"] if known else 0)
+    except KeyboardInterrupt:
+        out.remark(f"the drill goes on: cmgr status; cmgr cancel {options.chip} takes it back while it waits")
+        raise
+
+
+def _raise_fault(options: DrillOptions, path: str) -> None:
+    seconds = source.length("--for", options.length).total_seconds()
     args: dict[str, object] = {"chip": options.chip, "seconds": seconds}
     told = cast("shapes.Preview", order(path, "drill", **args, preview=True))
-    out.told([*told["does"], *["nothing was done: --dry-run"] * options.dry_run])
-    if options.dry_run:
+    if not _agreed(options, told["does"]):
         return
-    if not options.yes:
-        out.confirm(f"cannot drill chip {options.chip}: nobody can be asked", "Go on?")
     try:
         raised = order(path, "drill", **args)
         out.told([f"chip {options.chip}: {raised['code']} is raised; Ctrl-C ends it"])
@@ -163,6 +185,73 @@ def drill(options: DrillOptions) -> None:
     out.told(
         [f"chip {options.chip}: the fault is over; cmgr status shows how it goes on, and cmgr history what was done"]
     )
+
+
+def _agreed(options: DrillOptions, does: list[str]) -> bool:
+    """Say what it does, and return whether it is to be done."""
+    out.told([*does, *["nothing was done: --dry-run"] * options.dry_run])
+    if not options.yes and not options.dry_run:
+        out.confirm(f"cannot drill chip {options.chip}: nobody can be asked", "Go on?")
+    return not options.dry_run
+
+
+def _ring_of(path: str, chip: int) -> int:
+    return next(each["ring"] for each in status(path)["chips"] if each["id"] == chip)
+
+
+def _episodes(path: str) -> "list[shapes.Episode]":
+    return cast("shapes.Episodes", get(path, "episodes"))["episodes"]
+
+
+def _how_long(known: "list[shapes.Episode]", ring: int) -> str:
+    took = next((e["seconds"] for e in known if e["ring"] == ring and e["outcome"] == "recovered"), None)
+    if took is None:
+        return "how long that takes here is not known yet: no recovery of this ring is remembered"
+    return f"the last recovery of this ring took {span(timedelta(seconds=took))}"
+
+
+def _followed(path: str, ordered: "shapes.ResetOrdered", before: int) -> int:
+    """Show the episode of the order as it happens, and return what `cmgr drill` ends with."""
+    shown, waits = 0, ""
+    while True:
+        number = next(
+            (e["number"] for e in _episodes(path) if e["ring"] == ordered["ring"] and e["number"] > before), 0
+        )
+        whole = cast("shapes.Timeline", get(path, f"episodes/{number}")) if number else None
+        if whole is not None:
+            out.told([f"{timeline.offset(n['offset'])} {n['kind']}: {n['text']}" for n in whole["notes"][shown:]])
+            shown = len(whole["notes"])
+            if whole["episode"]["ended"] is not None:
+                return _verdict(whole, ordered)
+        ring = next(ring for ring in status(path)["rings"] if ring["id"] == ordered["ring"])
+        if ring["phase"] == "waiting" and ring["reason"] != waits:
+            waits = ring["reason"]
+            out.told([waits])
+        out.flush()
+        time.sleep(_LOOK_EVERY)
+
+
+def _verdict(whole: "shapes.Timeline", ordered: "shapes.ResetOrdered") -> int:
+    """Say what the drill has shown, in lines for a ticket."""
+    episode, chips = whole["episode"], listed(map(ChipId, ordered["chips"]))
+    passed = episode["outcome"] == "recovered"
+    away = [(lane["name"], _away(lane)) for lane in whole["lanes"] if lane["kind"] == "container"]
+    out.headline(f"drill of ring {ordered['ring']} ({chips}): {'passed' if passed else 'not passed'}", well=passed)
+    out.told(
+        [
+            f"episode {episode['number']} of {socket.gethostname()}, cmgr {__version__}: {episode['outcome']}",
+            *(f"{name} was away for {length}" for name, length in away),
+            *["cmgr status says what is wrong now, and what to type"] * (not passed),
+        ]
+    )
+    return 0 if passed else 1
+
+
+def _away(lane: "shapes.Lane") -> str:
+    down = [each for each in lane["spans"] if each["state"] != "running"]
+    if not down or down[-1]["end"] is None:
+        return "as long as this lasted" if down else "no moment"
+    return span(timedelta(seconds=round(down[-1]["end"] - down[0]["start"], 1)))
 
 
 def give_back(options: GiveBackOptions) -> int:

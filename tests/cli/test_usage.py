@@ -27,7 +27,6 @@ from tests.cli.conftest import Home
         ("inject", "3", "80E24E00", "--part", "DIMM3"),
         ("inject", "3", "xyz"),
         ("inject", "3", "80E24E00", "--clear", "--once"),
-        ("drill", "3"),
         ("drill", "3", "--real", "--for", "soon"),
         ("demo", "--runtime", "podman"),
         ("isolate", "3"),

@@ -7,7 +7,14 @@ import pytest
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import ListContainers, NoteKind, ResetRing, StopContainer
+from cmgr.model.values.messages.commands import (
+    ListContainers,
+    NoteKind,
+    PrepareReset,
+    ReadRing,
+    ResetRing,
+    StopContainer,
+)
 from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, SINGLE, Cmgr, container, died, key, names
 
@@ -31,6 +38,26 @@ def test_a_healthy_ring_that_nobody_uses_is_reset_once() -> None:
     assert cmgr.notes(NoteKind.OPENED) == [f"a reset of chip 1 was ordered by {WHO}"]
     assert cmgr.notes(NoteKind.CLOSED)[0].startswith("episode 1 is over: recovered")
     assert names(cmgr.log) == []
+
+
+def test_one_that_fails_is_not_told_as_a_recovery_though_all_runs_again() -> None:
+    cmgr = Cmgr(container("a", 0))
+    orders(cmgr, stop=True)
+    cmgr.run(ListContainers, StopContainer, ReadRing, PrepareReset)
+    cmgr.answer(ResetRing, error="the driver says no")
+    cmgr.wait(60)
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
+    assert cmgr.notes(NoteKind.CLOSED)[0].startswith("episode 1 is over: failed")
+
+
+def test_a_fault_that_goes_away_after_a_reset_that_did_not_cure_it_has_cleared_by_itself() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run(ListContainers, StopContainer, ReadRing, PrepareReset)
+    cmgr.answer(ResetRing, error="the driver says no")
+    cmgr.clears(0)
+    cmgr.wait(60)
+    assert cmgr.notes(NoteKind.CLOSED)[0].startswith("episode 1 is over: cleared")
 
 
 @pytest.mark.parametrize("policy", [RING, SINGLE, NEVER])
