@@ -35,6 +35,12 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class StatusFormat(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    NAGIOS = "nagios"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
     """Options of every command that reads the configuration."""
@@ -68,9 +74,21 @@ class Showing(Common, Output):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatusOptions(Showing):
+class StatusOptions(Common):
+    output: StatusFormat = option(
+        "--output -o", "A table, JSON for programs, or a line for Nagios and its kin.", StatusFormat.TABLE
+    )
+    json: bool = option("--json", "The same as -o json.", False)
     check: bool = option("--check", "Exit with 4 when something is wrong: for scripts and monitors.", False)
     watch: bool = option("--watch -w", "Go on until Ctrl-C; in a pipe with a line for each change.", False)
+
+    @property
+    def as_json(self) -> bool:
+        return self.json or self.output is StatusFormat.JSON
+
+    @property
+    def nagios(self) -> bool:
+        return self.output is StatusFormat.NAGIOS
 
 
 class Choice(StrEnum):

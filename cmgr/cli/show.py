@@ -13,6 +13,7 @@ from cmgr.cli import source
 from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ServiceDown
+from cmgr.errors import chain as error_chain
 from cmgr.service.door.client import get, order
 from cmgr.shortcut import code_of
 from cmgr.view.text import reading, texts
@@ -21,6 +22,9 @@ from cmgr.view.text.render import Face
 if TYPE_CHECKING:
     from cmgr.cli.options import ChipsOptions, ExplainOptions, FaultsOptions, Showing, StatusOptions
     from cmgr.view import shapes, slot_shapes
+
+UNKNOWN = 3
+"""Of Nagios' plugins: nobody can tell."""
 
 LANGUAGES = ("en", "zh")
 """The languages in which built-in tables say what a code means."""
@@ -35,9 +39,11 @@ def status(options: StatusOptions | source.Asked) -> int:
 
     It says what cmgr does about it, what it waits for, and what you can do.
     """
+    if options.watch + options.check + options.nagios > 1:
+        raise misused("--watch, --check and -o nagios exclude each other")
+    if options.nagios:
+        return _for_nagios(options)
     if options.watch:
-        if options.check:
-            raise misused("--watch and --check exclude each other")
         from cmgr.cli.text import watch
 
         return watch.watch(lambda: source.read(options, "status").value, page, as_json=options.as_json)
@@ -48,6 +54,16 @@ def status(options: StatusOptions | source.Asked) -> int:
         out.headline(first, well=reading.state(told.value) == "well")
         out.lines(rest)
     return code_of(reading.state(told.value), check=options.check)
+
+
+def _for_nagios(options: StatusOptions | source.Asked) -> int:
+    """Answer as its plugins do: with one line on standard output and one of their codes, whatever happens."""
+    try:
+        line, code = texts.nagios(source.read(options, "status").value)
+    except CmgrError as error:
+        line, code = f"CMGR UNKNOWN - {error_chain(error)}".replace("|", "/"), UNKNOWN
+    out.lines([line])
+    return code
 
 
 def chips(options: ChipsOptions) -> int:
@@ -106,7 +122,9 @@ def _is_chinese(wished: str | None) -> bool:
     return (wished or locale).casefold().startswith("zh")
 
 
-def _emit(options: Showing | source.Asked, told: source.Told[source.Document], lines: Sequence[str]) -> None:
+def _emit(
+    options: Showing | StatusOptions | source.Asked, told: source.Told[source.Document], lines: Sequence[str]
+) -> None:
     """Write the answer as it was asked for, and who gave it where that is not who is usually asked."""
     if told.origin not in (source.SERVICE, source.HISTORY):
         out.remark(told.origin)

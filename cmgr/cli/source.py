@@ -38,6 +38,7 @@ class Asked(NamedTuple):
     socket: str | None = None
     check: bool = False
     as_json: bool = False
+    nagios: bool = False
     watch: bool = False
 
 

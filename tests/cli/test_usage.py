@@ -36,6 +36,8 @@ from tests.cli.conftest import Home
         ("maintenance", "off", "--for", "2h"),
         ("maintenance", "on", "--for", "long"),
         ("status", "--watch", "--check"),
+        ("status", "-o", "nagios", "--check"),
+        ("status", "--watch", "-o", "nagios"),
         ("history", "1", "--all"),
         ("group", "resume", "training", "--alone", "--without", "b"),
     ],

@@ -116,8 +116,8 @@ def users_of_ring(status: "shapes.Status", chip: int) -> list[str]:
     ]
 
 
-def counts(status: "shapes.Status") -> str:
-    """Return how many chips are healthy and how many containers run."""
+def numbers(status: "shapes.Status") -> tuple[int, int, int, int]:
+    """Return how many chips are healthy, of how many, and how many containers run, of how many."""
     # Of a unit and the containers that it runs the unit counts.
     chips, containers = status["chips"], [c for c in status["containers"] if not c["unit"]]
     healthy = sum(c["healthy"] for c in chips)
@@ -126,8 +126,14 @@ def counts(status: "shapes.Status") -> str:
         c["status"] in ("running", "settling") and "/".join((c["runtime"], c["namespace"], c["id"])) not in idle
         for c in containers
     )
-    well = f"{counted(len(chips), 'chip')} healthy" if chips else "no chip known"
-    well = well if healthy == len(chips) else f"{healthy} of {well}"
-    up = counted(len(containers), "container")
-    up = up if running == len(containers) else f"{running} of {up}"
+    return healthy, len(chips), running, len(containers)
+
+
+def counts(status: "shapes.Status") -> str:
+    """Return how many chips are healthy and how many containers run."""
+    healthy, chips, running, containers = numbers(status)
+    well = f"{counted(chips, 'chip')} healthy" if chips else "no chip known"
+    well = well if healthy == chips else f"{healthy} of {well}"
+    up = counted(containers, "container")
+    up = up if running == containers else f"{running} of {up}"
     return f"{well}, {up} running"

@@ -4,12 +4,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cmgr.view.text import render
-from cmgr.view.text.reading import beside, counts, health, labels, tells, to_type, troubles
+from cmgr.view.text.reading import beside, counts, health, labels, numbers, tells, to_type, troubles
 from cmgr.view.text.render import Face
 from cmgr.words import counted, runs
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes, shapes, slot_shapes
+
+
+NAGIOS = ("OK", "WARNING", "CRITICAL")
+NAGIOS_WIDTH = 300
+"""Letters of its line before the figures: its kin keep some thousand, and a pager shows fewer."""
 
 
 class Page(NamedTuple):
@@ -38,6 +43,16 @@ def headline(status: "shapes.Status", width: int) -> str:
 def picture(told: "shapes.Status", page: Page) -> list[str]:
     """Return the headline and what stands below it."""
     return [headline(told, page.width), *status(told, page)]
+
+
+def nagios(status: "shapes.Status") -> tuple[str, int]:
+    """Return the whole picture as a plugin of Nagios tells it, with figures for graphs, and its code."""
+    found = {trouble["severity"] for trouble in status["troubles"]}
+    code = 2 if "critical" in found else 1 if found else 0
+    healthy, chips, running, containers = numbers(status)
+    figures = f"chips={chips} healthy={healthy};;;0;{chips} containers={containers} running={running};;;0;{containers}"
+    words = headline(status, NAGIOS_WIDTH).replace("|", "/")
+    return f"CMGR {NAGIOS[code]} - {words} | {figures} troubles={len(status['troubles'])}", code
 
 
 def screen(told: "shapes.Status", page: Page, height: int) -> list[str]:
