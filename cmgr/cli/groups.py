@@ -64,7 +64,7 @@ def ranktable(options: RankOptions) -> None:
 
 
 def group(options: GroupOptions) -> None:
-    """Show groups, restart one, take that back, or let it wait for nobody.
+    """Show groups, restart one, take that back, or have it go on.
 
     The containers of a group stop together and start together. A restart stops all and starts them when all can be
     started, those that were down too; until then cancel takes it back. Resume starts those that can be started now,
