@@ -55,9 +55,13 @@ def document(spec: Spec, giving: Giving, *, by_variable: bool) -> "slot_shapes.C
 def _edits(device: Device, kind: str, giving: Giving, by_variable: bool) -> Edits:
     if device.refusal:
         return {"deviceNodes": [{"path": refusing(device.refusal)}]}
+    named = by_variable and kind == SLOT
+    edits: Edits = {"env": [giving.variable(device.chips)]} if named else giving.devices(device.chips)
+    if not any(edits.values()):
+        # A device without edits makes the whole file void, and with it every other chip.
+        return {"deviceNodes": [{"path": refusing(f"no device file of chip {device.name} is known")}]}
     if kind != SLOT:
-        return giving.devices(device.chips)
-    edits = {"env": [giving.variable(device.chips)]} if by_variable else giving.devices(device.chips)
+        return edits
     return {**edits, "env": [*edits.get("env", ()), f"CMGR_SLOT={device.name}", *counts(device.chips, device.full)]}
 
 

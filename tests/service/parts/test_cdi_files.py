@@ -52,6 +52,13 @@ def test_a_chip_that_is_not_to_be_used_is_refused_with_the_reason() -> None:
     assert told["devices"][1]["containerEdits"] == {"deviceNodes": [{"path": "/chip 1 is isolated: it smells"}]}
 
 
+def test_a_chip_without_a_device_file_is_refused_and_makes_no_other_void() -> None:
+    told = document(EVERY, giving("tool"), by_variable=False)
+    is_valid(told)
+    first = told["devices"][0]
+    assert first["containerEdits"] == {"deviceNodes": [{"path": f"/no device file of chip {first['name']} is known"}]}
+
+
 def test_a_reason_is_one_short_printable_path() -> None:
     long = Spec("slot-x", (Device("x", (), "a/b\n\x1b[31m" + "c" * 999),))
     (device,) = document(long, SIM, by_variable=False)["devices"]
