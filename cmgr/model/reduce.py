@@ -30,7 +30,7 @@ from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.moving.cdi import cdi_written, write_files
 from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
-from cmgr.model.containers.sightings import concerns_nobody, container_seen, containers_listed, runtime_told
+from cmgr.model.containers.sightings import concerns_nobody, container_told, containers_listed, runtime_told
 from cmgr.model.containers.steadiness import calm, steady_at
 from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
@@ -50,7 +50,6 @@ from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
 from cmgr.model.holds.answers import container_started, container_stopped, restart_policy_set
 from cmgr.model.holds.consequences import along_times, hold_restarted
-from cmgr.model.holds.endings import container_removed
 from cmgr.model.holds.keeping import keep, look_after
 from cmgr.model.holds.settling import output_read
 from cmgr.model.maintenance import calendar_read, maintenance_due
@@ -155,10 +154,8 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             reset_done(turn, fact)
         case RuntimeFound() | RuntimeUp() | RuntimeDown():
             runtime_told(turn, fact)
-        case ContainerSeen():
-            container_seen(turn, fact.container)
-        case ContainerRemoved():
-            container_removed(turn, fact.key, f"an event of {fact.key.runtime}")
+        case ContainerSeen() | ContainerRemoved():
+            container_told(turn, fact)
         case ContainersListed():
             containers_listed(turn, fact)
         case ContainerStopped():

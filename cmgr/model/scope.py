@@ -494,4 +494,4 @@ def _project(container: Container) -> tuple[str, str, str] | None:
 
 def is_ill(node: Node, container: Container) -> bool:
     """Return whether a running container that is held to be healed still needs that."""
-    return container.says == UNHEALTHY or hang_of(node, container) is not None
+    return container.says == UNHEALTHY or container.rejoins or hang_of(node, container) is not None

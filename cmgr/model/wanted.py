@@ -59,16 +59,27 @@ def why_not_serving(container: Container) -> str:
         return "it is paused"
     if container.unsteady is not None:
         return "it dies soon after each start, and its runtime starts it again"
+    if container.cut_off:
+        left = "exists no more" if container.orphaned else "has begun another life since"
+        return f"it is cut off, for {container.cut_off}, in whose namespaces it runs, {left}"
     if container.health == UNHEALTHY:
         return "its own check says that it is unhealthy"
     return f"it {MUTE}: {container.said}" if container.answer == UNHEALTHY else ""
 
 
 def idle(node: Node) -> tuple[ContainerKey, ...]:
-    """Return the wanted containers that run, or are about to, and do not serve; what is held is told as that."""
+    """Return the wanted containers that run, or are about to, and do not serve; what is held is told as that.
+
+    A container that is cut off is told on whatever chips, or none: others need what it serves.
+    """
     ours = {key for key, hold in node.holds.items() if not hold.is_theirs}
-    found = (c for c in node.containers.values() if c.wanted and c.key not in ours)
+    found = (c for c in node.containers.values() if (c.wanted or _is_left(c)) and c.key not in ours)
     return tuple(sorted(c.key for c in found if (c.running or c.unsteady is not None) and why_not_serving(c)))
+
+
+def _is_left(container: Container) -> bool:
+    ours = container.enabled and not container.owner and container.forgotten != container.run
+    return bool(container.cut_off) and ours
 
 
 def missing(node: Node) -> tuple[ContainerKey, ...]:

@@ -1,4 +1,4 @@
-"""Whether the first process of a container lives, whatever its engine says of it."""
+"""The first process of a container, as the kernel knows it: whether it lives, and since when."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -19,6 +19,15 @@ def lives(pid: int, id_: str) -> bool:
             return id_ in file.read(_LONGEST).decode("utf-8", "replace")
     except OSError:
         return False
+
+
+def began(pid: int) -> str:
+    """Return when a process began, in ticks since the boot; empty when it has gone."""
+    try:
+        # The second field is the program's name in brackets, which may have any character in it.
+        return (_PROC / str(pid) / "stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
 
 
 def unlisted(engine: str, known: Iterable[tuple[Container, int]]) -> Iterator[Container]:

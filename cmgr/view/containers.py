@@ -66,6 +66,9 @@ UNCLEAR = f"{UNCLEAR_USER}: a reset waits for it where the driver lists a proces
 SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"
 SPARED_HINT = "make it anew without --rm; or, where its loss is none, with the label cmgr.strategy"
 
+REJOIN = "restart it as it was started (docker restart, nerdctl restart, systemctl restart)"
+MADE_ANEW = "make it anew (docker compose up --force-recreate, or remove it and run it again): it can never start again"
+
 FROZEN = "somebody has paused it with its own client, and cmgr leaves it so, or pauses it again after a start"
 
 STARTING = "is starting, for as long as its own unit gives it (TimeoutStartSec=)"
@@ -123,7 +126,7 @@ def _rows(node: Node) -> "Sequence[shapes.Container]":
     shown = {
         k
         for k, c in node.containers.items()
-        if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit or c.ready)
+        if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit or c.ready or c.cut_off)
     }
     found = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
     return sorted(found, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
@@ -279,11 +282,20 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     by = f"{unit.name} is stopped and started in its place" if unit is not None and unit.running else ""
     owned = OWNED.format(container.owner) if container.owner else ""
     first = f"runs, but {troubles[0]}" if troubles else ""
-    return joined([first, ailing, waited_for, *_not_serving(container), *elsewhere, by, owned]), what or how
+    return joined(
+        [first, ailing, waited_for, *_not_serving(container), *elsewhere, by, owned]
+    ), what or how or to_rejoin(container)
+
+
+def to_rejoin(container: Container) -> Hint:
+    """Return what to do about one that is cut off from the container in whose namespaces it runs."""
+    if not container.cut_off:
+        return NO_HINT
+    return hint(MADE_ANEW if container.orphaned else REJOIN)
 
 
 def _not_serving(container: Container) -> list[str]:
-    unsteady = why_not_serving(container) if container.unsteady is not None else ""
+    unsteady = why_not_serving(container) if container.unsteady is not None or container.cut_off else ""
     waits = container.answer == LOADING and container.says == LOADING
     loads = f"starts{_not_yet(container)}" if waits else ""
     return [FROZEN if container.frozen else unsteady, STARTING if container.starting else loads]
@@ -364,6 +376,8 @@ def _short(node: Node, hold: Hold) -> list[str]:
 def _hint(node: Node, hold: Hold) -> Hint:
     isolated = [c for c in sorted(hold.chips) if c in node.isolations]
     what = isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
+    if not what and (known := node.containers.get(hold.key)) is not None and known.orphaned:
+        return hint(MADE_ANEW)
     if not what and (other := successor(node, hold)) is not None:
         return hint(f"stop {called(node, other.key)} if it is to run instead; if not, type: ", forget(node, hold.key))
     return what or (_given_away_hint(node, hold) if given_away(node, hold) else NO_HINT)

@@ -30,7 +30,7 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
-from cmgr.model.values.services.containers import UNHEALTHY, ContainerKey, full_name
+from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, full_name
 from cmgr.model.values.services.healing import HANGS, MUTE
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
@@ -47,7 +47,7 @@ from cmgr.view.advice import (
     titled,
     unmanaged_hint,
 )
-from cmgr.view.containers import SPARED, UNCLEAR_USER, Down, down, started_again, stop_the_owner
+from cmgr.view.containers import SPARED, UNCLEAR_USER, Down, down, started_again, stop_the_owner, to_rejoin
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.heals import troubles as of_checks
 from cmgr.view.machine import troubles as of_machine
@@ -443,12 +443,18 @@ def _idle(node: Node) -> Iterator[Trouble]:
         told = (healing := node.healings.get(key)) is not None and healing.ails and not container.frozen
         lost = (TroubleKind.LOST, full_name(key, container.name)) in node.troubles
         if not told and not lost:
-            text, what = f"container {titled(node, key)} does not serve", GO_ON if container.frozen else LOOK_AT_IT
+            text, what = f"container {titled(node, key)} does not serve", _to_serve(container)
             since = container.unsteady or container.paused
             yield Trouble(
                 TroubleKind.IDLE, "/".join(key), text, why_not_serving(container), what, since,
                 chips=tuple(sorted(container.chips)), containers=(container.name,),
             )  # fmt: skip
+
+
+def _to_serve(container: Container) -> str:
+    if container.frozen:
+        return GO_ON
+    return str(to_rejoin(container)) or LOOK_AT_IT
 
 
 def _runtimes(node: Node) -> Iterator[Trouble]:

@@ -172,8 +172,8 @@ def why_restarted(turn: Turn, hold: Hold) -> str:
     limit = limit_of(turn.node.policy.heal, container.heal if container is not None else None)
     before = spent - (healing is not None and healing.counted)
     hangs = container is not None and hang_of(turn.node, container) is not None
-    ill = ailment(container, Healing(hold.key), hangs=hangs) if container is not None else UNHEALTHY
-    return f"it {'exited by itself' if hold.died else _is(ill)}: restart {before + 1} of {limit}"
+    ill = ailment(container, Healing(hold.key), hangs=hangs) if container is not None else ""
+    return f"it {'exited by itself' if hold.died else _is(ill or UNHEALTHY)}: restart {before + 1} of {limit}"
 
 
 def begin_anew(turn: Turn, key: ContainerKey) -> None:

@@ -12,7 +12,7 @@ from cmgr.model.containers.healing import notice_death, spare
 from cmgr.model.containers.origins import look_at_origin
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since, up_since
 from cmgr.model.containers.users import as_ignored
-from cmgr.model.holds.consequences import ends_along
+from cmgr.model.holds.consequences import ask_who_is_inside, ends_along
 from cmgr.model.holds.endings import container_removed, end_hold, leave
 from cmgr.model.holds.news import How
 from cmgr.model.holds.restarters import look_who_started
@@ -25,6 +25,8 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.lookup import replaced
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import (
+    ContainerRemoved,
+    ContainerSeen,
     ContainersListed,
     RuntimeDown,
     RuntimeForgetOrdered,
@@ -164,6 +166,19 @@ def _listed(turn: Turn, known: Container | None, container: Container) -> None:
         turn.put_container(replace(known, running=running, seen=turn.at, unread=container.unread))
 
 
+def container_told(turn: Turn, fact: ContainerSeen | ContainerRemoved) -> None:
+    """Take in an event about a container. Whoever is in namespaces of a life of it that is over is looked at."""
+    key = fact.container.key if isinstance(fact, ContainerSeen) else fact.key
+    known = turn.node.containers.get(key)
+    if isinstance(fact, ContainerSeen):
+        container_seen(turn, fact.container)
+    else:
+        container_removed(turn, key, f"an event of {key.runtime}")
+    now = turn.node.containers.get(key)
+    if known is not None and (now is None or (now.running and now.run != known.run)):
+        ask_who_is_inside(turn, known)
+
+
 def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> None:
     """Take in a container's present state; `sure`: from a list, while an event may be late news of an earlier state."""
     if container.key.runtime not in turn.node.runtimes:
@@ -183,7 +198,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
     seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
     now = replace(
-        with_answer(known, _with_its_past(known, container)),
+        with_answer(known, _with_its_past(known, container, sure=sure)),
         exit=_end(known, container),
         chips=agreed(turn, known, container, _since_its_start(goes_on, container, asked)),
         used=goes_on.used if goes_on is not None else frozenset(),
@@ -243,11 +258,13 @@ def _unless_marked(turn: Turn, container: Container) -> Hold | None:
     return turn.node.holds.get(container.key)
 
 
-def _with_its_past(known: Container | None, container: Container) -> Container:
-    """Return the container with what only the books know of it."""
+def _with_its_past(known: Container | None, container: Container, *, sure: bool) -> Container:
+    """Return the container with what only the books know of it, or only a list tells."""
     if known is None:
         return container
     along = "" if container.running else known.along
+    if not sure and container.run == known.run:
+        container = replace(container, cut_off=known.cut_off, orphaned=known.orphaned)
     return replace(container, deaf=known.deaf, forgotten=known.forgotten, halted=known.halted, along=along)
 
 

@@ -157,8 +157,8 @@ def _started(turn: Turn, hold: Hold, run: str) -> None:
         # It may have ended again by now: then its event is still to come, or came, and the next list tells.
         ended = container.run == run and container.exit is not None
         exit_ = container.exit if ended else None
-        now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at, health="")
-        now = replace(now, frozen=hold.frozen and not ended).in_another_life()
+        now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, health="", cut_off="")
+        now = replace(now, frozen=hold.frozen and not ended, seen=turn.at).in_another_life()
         turn.put_container(replace(now, wanted=not was_meant(exit_)))
         if can_be_placed(container) and not ended:
             turn.put_container(as_placed(turn.node, turn.node.containers[hold.key], hold.chips))

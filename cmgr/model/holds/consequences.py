@@ -171,6 +171,15 @@ def _joined(container: Container) -> Iterator[tuple[str, str]]:
 _by_joined = Indexed[tuple[str, str], Container](_joined)
 
 
+def ask_who_is_inside(turn: Turn, container: Container) -> None:
+    """Have those looked at that are in its namespaces, for it has begun another life, or is gone: it was not by us.
+
+    By a list, which compares them all.
+    """
+    if any(mate.running for mate in _inside(turn.node, container)):
+        turn.ask_list(container.key.runtime, f"who is in a namespace that {container.name} had?", not_older=turn.at)
+
+
 def _is_restarted_with(mate: Container, needed: Container) -> bool:
     assert mate.composed is not None
     assert needed.composed is not None

@@ -129,6 +129,13 @@ def _given_away(node: Node, hold: Hold) -> Blocker | None:
     return Blocker(Block.CHIP, min(others.values())) if others else None
 
 
+def _orphaned(node: Node, hold: Hold) -> Blocker | None:
+    container = node.containers.get(hold.key)
+    if container is None or not container.orphaned:
+        return None
+    return Blocker(Block.CHIP, f"{container.cut_off}, in whose namespaces it was to run, exists no more")
+
+
 def _share(node: Node, hold: Hold) -> Blocker | None:
     for chip in sorted(hold.chips & node.chips.keys()):
         if chip in shares_to_make(node, node.rings[node.chips[chip].ring]):
@@ -170,6 +177,7 @@ _CHECKS: tuple[Callable[[Node, Hold], Blocker | None], ...] = (
     _idle,
     _superseded,
     _given_away,
+    _orphaned,
     _share,
     _slot,
     _unreached,

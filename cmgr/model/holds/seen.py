@@ -142,7 +142,8 @@ def started_in_stop(turn: Turn, hold: Hold, run: str) -> None:
     Its restart policy it was not: that ends with the stop.
     """
     container = turn.node.containers[hold.key]
-    now = replace(container, running=True, run=run, exit=None, since=turn.at, seen=turn.at).in_another_life()
+    now = replace(container, running=True, run=run, exit=None, since=turn.at, seen=turn.at, cut_off="")
+    now = now.in_another_life()
     turn.put_container(now)
     down = replace(entered(hold, HoldState.DOWN), down=turn.at, died=False)
     turn.put_hold(down)

@@ -13,6 +13,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit, is_same_life
 from cmgr.runtimes.claims import mounted_in
 from cmgr.runtimes.containerd.record import Definition, Streams, Task
+from cmgr.runtimes.living import began
 from cmgr.runtimes.memory import Memory, Ticket, order_lasts
 
 
@@ -102,9 +103,9 @@ class Known(Memory[ContainerKey, Seen]):
 
     def _word(self, task: Task, known: str) -> str:
         process = f"{self._boot}.{task.pid}."
-        began = _began(task.pid) if task.running else ""
+        since = began(task.pid) if task.running else ""
         # Of a process that has gone only the memory knows when it began.
-        return known if not began and known.startswith(process) else f"{process}{began}"
+        return known if not since and known.startswith(process) else f"{process}{since}"
 
     def ended(self, key: ContainerKey, pid: int, end: Exit | None) -> Seen | None:
         """Take in the event of an end. Return what is known now; None when that was not the last known life."""
@@ -155,12 +156,3 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii")[:8]
     except OSError:
         return "boot"
-
-
-def _began(pid: int) -> str:
-    """Return when a process began, in ticks since the boot; empty when it has gone."""
-    try:
-        # The second field is the program's name in brackets, which may have any character in it.
-        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""

@@ -50,8 +50,8 @@ class Definition:
     """A container's record, and the `Container` it makes while it has no task.
 
     `made` and `changed` are moments in containerd's own words; `majors` is what it was read with. `concerns`: it asks
-    for chips, or has something about them that could not be read; the others are not cmgr's. `shared`: paths of
-    namespaces of other processes.
+    for chips, has something about them that could not be read, or joins namespaces of another one; the others are not
+    cmgr's. `shared`: the processes whose namespaces it is put into.
     """
 
     container: Container
@@ -65,7 +65,7 @@ class Definition:
     snapshot_key: str = ""
     mount_label: str = ""
     terminal: bool = False
-    shared: tuple[str, ...] = ()
+    shared: frozenset[int] = frozenset()
 
     @property
     def key(self) -> ContainerKey:
@@ -147,8 +147,7 @@ def definition(
 ) -> Definition:
     """Read a record; `majors` as in `claims.from_numbers`, `brought` as in `labels.wishes`."""
     labels, spec = labels_of(record), spec_of(record)
-    theirs = {name: value for name, value in labels.items() if not name.startswith(OURS)}
-    given = makers(theirs, brought)
+    given = makers(theirs := {name: value for name, value in labels.items() if not name.startswith(OURS)}, brought)
     wished = wishes(theirs, auto_remove=(auto_remove := given.get("nerdctl/auto-remove") == "true"), brought=brought)
     asked = claims.Claims() if wished.ignored else _asked(record, spec, majors)
     made_for, tied = _placing(record, spec, asked, majors) if wished.spare is Spare.AUTO else (frozenset(), TIED)
@@ -165,9 +164,10 @@ def definition(
         image=str(record.image),
         network=_network(spec, given),
         marked=_MARKS.get(labels.get(EXPLICITLY_STOPPED, "")),
+        joins=frozenset(donors(given).values()),
     )
     container = compose.placed(wished.of(container), given, None)
-    concerns = bool(asked.chips or asked.warnings or container.composed) or wished_for(theirs)
+    concerns = bool(asked.chips or asked.warnings or container.composed or container.joins) or wished_for(theirs)
     return Definition(
         container,
         concerns and DOCKERS not in given,
@@ -180,8 +180,46 @@ def definition(
         snapshot_key=str(record.snapshot_key),
         mount_label=text(mapping(spec.get("linux")), "mountLabel"),
         terminal=mapping(spec.get("process")).get("terminal") is True,
-        shared=tuple(path for path in _namespaces(mapping(spec.get("linux"))) if path.startswith("/proc/")),
+        shared=shared(spec),
     )
+
+
+def donors(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Return for each kind of namespace (OCI's word) whose one it joins, by id, as nerdctl writes it down."""
+    networks = _told(labels, "nerdctl/networks")
+    named = networks[0] if isinstance(networks, list) and networks else ""
+    kind, _, donor = named.partition(":") if isinstance(named, str) else ("", "", "")
+    ipc = mapping(_told(labels, "nerdctl/ipc"))
+    found = {
+        "network": donor if kind == "container" else "",
+        "pid": labels.get("nerdctl/pid-container", ""),
+        "ipc": text(ipc, "victimContainerID") if ipc.get("mode") == "container" else "",
+    }
+    return {kind: id_ for kind, id_ in found.items() if id_}
+
+
+def _told(labels: Mapping[str, str], label: str) -> object:
+    try:
+        return json_of(labels.get(label, "").encode())
+    except ValueError:
+        return None
+
+
+_NAMESPACES = {"network": "net", "pid": "pid", "ipc": "ipc"}
+"""The kernel's word for each of OCI's."""
+
+
+def rejoined(spec: Json, pids: Mapping[str, int]) -> Json:
+    """Return the definition with the namespaces of these processes in the place of those of others, by kind."""
+    linux = mapping(spec.get("linux"))
+    fresh = [_rejoined(mapping(item), pids) for item in items(linux.get("namespaces"))]
+    return {**spec, "linux": {**linux, "namespaces": fresh}}
+
+
+def _rejoined(item: Json, pids: Mapping[str, int]) -> Json:
+    kind = text(item, "type")
+    theirs = kind in pids and text(item, "path").startswith("/proc/")
+    return {**item, "path": f"/proc/{pids[kind]}/ns/{_NAMESPACES[kind]}"} if theirs else item
 
 
 def _asked(record: Record, spec: Json, majors: claims.Majors) -> claims.Claims:
@@ -330,8 +368,11 @@ def _network(spec: Json, given: Mapping[str, str]) -> Network:
     return Network(published=tuple(found))
 
 
-def _namespaces(linux: Json) -> list[str]:
-    return [text(mapping(item), "path") for item in items(linux.get("namespaces"))]
+def shared(spec: Json) -> frozenset[int]:
+    """Return the processes whose namespaces the definition names."""
+    namespaces = map(mapping, items(mapping(spec.get("linux")).get("namespaces")))
+    named = (re.fullmatch(r"/proc/([0-9]{1,9})/ns/\w+", text(each, "path")) for each in namespaces)
+    return frozenset(int(found[1]) for found in named if found is not None)
 
 
 def _grace(labels: Mapping[str, str]) -> timedelta:

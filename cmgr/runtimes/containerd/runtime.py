@@ -23,6 +23,7 @@ from cmgr.runtimes.containerd.stop import Stopper
 from cmgr.runtimes.containerd.tell import Teller
 from cmgr.runtimes.containerd.wire import Limits, Wire
 from cmgr.runtimes.images import Decided
+from cmgr.runtimes.joined import Donor, placed
 from cmgr.runtimes.living import unlisted
 
 DOCKERS_OWN = "moby"
@@ -63,7 +64,8 @@ class ContainerdRuntime:
         listed = {seen.definition.key for seen in found}
         alive = [*self._unlisted(listed)]
         known.keep(listed | {container.key for container in alive}, ticket)
-        return (*(seen.container() for seen in found if seen.definition.concerns), *alive)
+        donors = {seen.definition.key: _donor(seen) for seen in found}
+        return (*(_in_its_place(seen, donors) for seen in found if seen.definition.concerns), *alive)
 
     def _unlisted(self, listed: Set[ContainerKey]) -> Iterator[Container]:
         known = self._looks.known
@@ -123,3 +125,12 @@ class ContainerdRuntime:
         if self._watcher is not None:
             self._watcher.close()
         self._wire.close()
+
+
+def _donor(seen: Seen) -> Donor:
+    return Donor(seen.definition.container.name, seen.task.pid if seen.task is not None and seen.running else 0)
+
+
+def _in_its_place(seen: Seen, donors: Mapping[ContainerKey, Donor]) -> Container:
+    key, pid = seen.definition.key, seen.task.pid if seen.task is not None else 0
+    return placed(seen.container(), pid, lambda id_: donors.get(key._replace(id=id_)))

@@ -73,7 +73,7 @@ class Starter:
 
     def _begin(self, seen: Seen, what: str, until: float) -> None:
         definition, key = seen.definition, seen.definition.key
-        self._check_shared(definition, what)
+        self._join(definition, what)
         streams = containerd_io.streams_for(definition, _streams(seen))
         # Also where there seems to be none: a delete that was cut short leaves one that nobody sees (trap 1).
         self._delete(key, what, until)
@@ -131,15 +131,27 @@ class Starter:
         if fresh != spec or kept != before:
             self._looks.set_placing(key, record.spec.type_url, (json.dumps(fresh).encode(), kept), what)
 
-    def _check_shared(self, definition: Definition, what: str) -> None:
-        """Refuse to put it into a namespace of a process that is gone, or is no container's any more (trap 7)."""
-        pids = {path.split("/")[2] for path in definition.shared}
-        if not pids:
+    def _join(self, definition: Definition, what: str) -> None:
+        """Have it join the namespaces that its donors have now; its record has those that they had (trap 7).
+
+        Where it does not say whose they are, one is refused of a process that is gone, or is no container's any more.
+        """
+        if not definition.shared:
             return
-        namespace = definition.key.namespace
+        namespace, key = definition.key.namespace, definition.key
         tasks = self._wire.call(calls.TASKS, what, namespace, self._limits.look).tasks
-        mates = {str(t.pid) for t in tasks if containerd_record.task(t).running}
-        if pids - mates:
+        pids = {str(t.id): int(t.pid) for t in tasks if containerd_record.task(t).running}
+        told, joins = containerd_record.donors(definition.labels), definition.container.joins
+        donors = {kind: donor for kind, donor in told.items() if donor in joins}
+        if missing := sorted(set(donors.values()) - pids.keys()):
+            name = self._looks.known.name(key._replace(id=missing[0]))
+            raise ContainerError(f"cannot {what}: {name}, in whose namespaces it runs, does not run")
+        record = self._looks.record(key, what)
+        spec = containerd_record.spec_of(record)
+        fresh = containerd_record.rejoined(spec, {kind: pids[donor] for kind, donor in donors.items()})
+        if fresh != spec:
+            self._looks.set_spec(key, record.spec.type_url, json.dumps(fresh).encode(), what)
+        if containerd_record.shared(fresh) - set(pids.values()):
             name = definition.container.name
             text = "it shares a namespace of another container that has been started anew since"
             hint = f"start it with the client that made it: nerdctl --namespace {namespace} start {name}"

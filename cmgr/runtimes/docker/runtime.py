@@ -16,7 +16,7 @@ from cmgr.model.values.messages.facts import RuntimeUp as Up
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.model.values.services.origins import Origin
 from cmgr.ports import Halt, RuntimeFact
-from cmgr.runtimes import ears
+from cmgr.runtimes import ears, joined
 from cmgr.runtimes.claims import majors_here, mounted_in
 from cmgr.runtimes.docker import anew, inside
 from cmgr.runtimes.docker.ailments import is_dockers
@@ -28,8 +28,9 @@ from cmgr.runtimes.docker.origin import origin_of
 from cmgr.runtimes.docker.shims import end_idle_shims
 from cmgr.runtimes.docker.tell import Teller
 from cmgr.runtimes.docker.wire import Clients, Limits
-from cmgr.runtimes.documents import Json, ended, mapping, text
+from cmgr.runtimes.documents import Json, ended, items, mapping, text
 from cmgr.runtimes.images import Decided, Images
+from cmgr.runtimes.joined import Donor
 from cmgr.runtimes.labels import LONGEST_GRACE
 from cmgr.runtimes.living import unlisted
 
@@ -76,10 +77,27 @@ class DockerRuntime:
         for row in rows.values():
             described = self._listed(row, min(patience, until - time.monotonic()))
             if described is not None and described.concerns:
-                found.append(self._deaths.completed(described.container))
+                container = self._deaths.completed(described.container)
+                found.append(joined.placed(container, described.pid, partial(self._donor, rows)))
             if described is not None and described.container.unread:
                 patience = min(patience, self._limits.locked)  # Of many that hang none may use up the others' time.
         return tuple(found)
+
+    def _donor(self, rows: Mapping[str, Json], who: str) -> Donor | None:
+        """Return whose namespaces another one joins, by id or name; None for one that exists no more."""
+        named = next((row for row in rows.values() if f"/{who}" in items(row.get("Names"))), None)
+        row = rows.get(who, named) or {
+            "Id": who,
+            "State": "",
+        }  # Not every list has those that only hold a pod together.
+        try:
+            known = self._known.fresh(text(row, "Id"), text(row, "State"))
+            known = known or self._look(text(row, "Id"), self._limits.locked)
+        except ContainerGone:
+            return None
+        except ContainerError:
+            return Donor(who, 0)  # Of what hangs the next list tells.
+        return Donor(known.container.name, known.pid)
 
     def _unlisted(self, rows: Collection[str]) -> Iterator[Container]:
         known = [seen for id_ in self._known.ids() - {*rows} if (seen := self._known.last(id_)) is not None]

@@ -8,10 +8,10 @@ import pytest
 
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import NoteKind, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.messages.commands import ListContainers, NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.compose import Composed, Condition, Need
-from cmgr.model.values.services.containers import Container, Exit
+from cmgr.model.values.services.containers import Container, Exit, Heal
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.view.troubles import troubles
 from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, key, names, seconds
@@ -313,3 +313,53 @@ def test_one_of_the_same_pod_is_not_kept_from_well_chips_for_longer_than_the_mer
     ends(cmgr, "web", 143)
     cmgr.wait(70 + cmgr.policy.limits.mercy / timedelta(seconds=1))
     assert (cmgr.booked("web").running, cmgr.held()) == (True, ["llm"])
+
+
+def test_whoever_is_looked_at_when_another_life_of_the_one_begins_by_no_hand_of_ours() -> None:
+    cmgr = Cmgr(container("llm", 0), inside("proxy"), policy=SINGLE)
+    cmgr.sees(replace(cmgr.truth[key("llm")], run="by hand"))
+    assert [c.reason for c in cmgr.sent(ListContainers)] == ["who is in a namespace that llm had?"]
+    cmgr.truth[key("proxy")] = replace(cmgr.truth[key("proxy")], cut_off="llm")
+    cmgr.run()
+    (idle,) = [t for t in troubles(cmgr.node) if t.kind is TroubleKind.IDLE]
+    assert idle.words.startswith(
+        "container proxy does not serve: it is cut off, for llm, in whose namespaces it runs, has"
+    )
+    assert idle.hint.startswith("restart it as it was started (docker restart")
+    cmgr.sees(replace(cmgr.truth[key("proxy")], cut_off=""))
+    assert kinds(cmgr) == {TroubleKind.IDLE}, "only a list tells"
+    cmgr.sees(replace(cmgr.truth[key("proxy")], cut_off="", run="another"))
+    assert kinds(cmgr) == set()
+
+
+def test_whoever_is_looked_at_when_the_one_is_removed_and_its_hint_is_to_make_it_anew() -> None:
+    cmgr = Cmgr(container("llm", 0), inside("proxy"), policy=SINGLE)
+    cmgr.truth[key("proxy")] = replace(cmgr.truth[key("proxy")], cut_off="llm", orphaned=True)
+    cmgr.removes("llm")
+    cmgr.run()
+    (idle,) = [t for t in troubles(cmgr.node) if t.kind is TroubleKind.IDLE]
+    assert (idle.why[-14:], idle.hint[:15]) == ("exists no more", "make it anew (d")
+
+
+def test_one_that_can_never_start_again_is_held_told_and_not_tried() -> None:
+    cmgr = Cmgr(inside("proxy", 0, cut_off="llm", orphaned=True), policy=SINGLE)
+    cmgr.fault(0)
+    cmgr.run()
+    cmgr.wait(600)
+    assert not cmgr.sent(StartContainer)
+    (down,) = [t for t in troubles(cmgr.node) if t.kind is TroubleKind.DOWN]
+    assert down.why == "llm, in whose namespaces it was to run, exists no more"
+    assert down.hint.startswith("make it anew")
+
+
+@pytest.mark.parametrize("left", [{"enabled": False}, {"owner": "kubelet"}], ids=["hands off", "an owner's"])
+def test_one_that_is_not_cmgrs_business_is_not_told(left: dict[str, Any]) -> None:
+    assert kinds(Cmgr(inside("proxy", cut_off="llm", **left))) == set()
+
+
+def test_one_that_wishes_to_be_healed_is_restarted_but_not_one_that_could_not_start() -> None:
+    for orphaned in (False, True):
+        cmgr = Cmgr(inside("proxy", cut_off="llm", orphaned=orphaned, heal=Heal(backoff=seconds(1))), policy=SINGLE)
+        cmgr.wait(1.5)
+        assert names(cmgr.sent(StopContainer), StopContainer) == ["proxy"] * (not orphaned)
+        assert cmgr.booked("proxy").rejoins is False, "no list has said so of its new life"

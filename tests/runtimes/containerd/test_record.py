@@ -186,7 +186,7 @@ def test_the_rest_is_read_too() -> None:
         "linux": {"mountLabel": "x:y", "namespaces": [{"type": "pid"}, {"type": "network", "path": "/proc/7/ns/net"}]},
     }
     found = read(spec, {"nerdctl/auto-remove": "true"}, snapshotter="overlayfs", snapshot_key="k")
-    assert (found.terminal, found.mount_label, found.shared) == (True, "x:y", ("/proc/7/ns/net",))
+    assert (found.terminal, found.mount_label, found.shared) == (True, "x:y", frozenset({7}))
     assert (found.snapshotter, found.snapshot_key, found.container.auto_remove) == ("overlayfs", "k", True)
 
 
@@ -238,3 +238,40 @@ def test_what_a_task_does_says_whether_it_holds_its_chips(status: int, running: 
     task = records.task(MESSAGES["Process"](pid=5, status=status, stdout="o", exited_at={"seconds": 1}))
     assert (task.running, task.paused, task.streams.stdout) == (running, paused, "o")
     assert (task.exit is not None) is (status == 3)
+
+
+def test_whose_namespaces_it_joins_is_what_nerdctl_writes_down() -> None:
+    ipc = json.dumps({"mode": "container", "victimContainerID": "cc"})
+    labels = {"nerdctl/networks": '["container:aa"]', "nerdctl/pid-container": "bb", "nerdctl/ipc": ipc}
+    assert records.donors(labels) == {"network": "aa", "pid": "bb", "ipc": "cc"}
+    found = read(env(), labels)
+    assert (set(found.container.joins), found.concerns) == ({"aa", "bb", "cc"}, True)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"nerdctl/networks": '["bridge"]', "nerdctl/ipc": '{"mode":"private"}'},
+        {"nerdctl/networks": "[]"},
+        {"nerdctl/networks": "[7]", "nerdctl/ipc": "[]"},
+        {"nerdctl/networks": "nonsense", "nerdctl/ipc": '{"mode":"container","victimContainerID":7}'},
+    ],
+)
+def test_one_with_namespaces_of_its_own_joins_nobody(labels: dict[str, str]) -> None:
+    assert records.donors(labels) == {}
+    assert not read(env(), labels).concerns
+
+
+def test_the_namespaces_of_another_life_take_the_place_of_those_of_the_last() -> None:
+    namespaces = [
+        {"type": "pid"},
+        {"type": "network", "path": "/proc/7/ns/net"},
+        {"type": "ipc", "path": "/proc/7/ns/ipc"},
+        {"type": "uts", "path": "/run/uts"},
+    ]
+    fresh = records.rejoined({"linux": {"namespaces": namespaces}, "root": 1}, {"network": 9, "pid": 9})
+    assert fresh["root"] == 1
+    assert fresh["linux"] == {
+        "namespaces": [namespaces[0], {"type": "network", "path": "/proc/9/ns/net"}, namespaces[2], namespaces[3]]
+    }
+    assert records.shared(fresh) == {7, 9}

@@ -252,6 +252,47 @@ def test_7_one_that_shares_a_namespace_of_one_that_has_gone_is_not_started(
     assert not runs(world, key)
 
 
+def test_7_one_of_which_its_client_says_whose_namespace_it_joins_joins_the_next_life_of_that(
+    world: ContainerdWorld, key: ContainerKey
+) -> None:
+    mate = ContainerKey("containerd", world.namespace, "mate")
+    world.run(mate, *OBEYS)
+    options = ("--with-ns", f"network:/proc/{world.task(mate)[0]}/ns/net", "--log-uri", f"file://{world.log(key)}")
+    world.run(key, *OBEYS, chips="", options=options, labels={"nerdctl/networks": '["container:mate"]'})
+    assert {c.key.id: set(c.joins) for c in world.runtime.list()} == {"mate": set(), "web": {"mate"}}
+    for each in (key, mate):
+        world.runtime.stop(each, LONG)
+    with pytest.raises(ContainerError, match="mate, in whose namespaces it runs, does not run"):
+        world.runtime.start(key, NO_RESTART)
+    world.runtime.start(mate, NO_RESTART)
+    world.runtime.start(key, NO_RESTART)
+    networks = {os.readlink(f"/proc/{world.task(each)[0]}/ns/net") for each in (key, mate)}
+    assert len(networks) == 1
+
+
+def test_7_who_is_left_in_the_namespace_of_a_life_that_is_over_or_of_one_that_is_gone_is_told(
+    world: ContainerdWorld, key: ContainerKey
+) -> None:
+    mate = ContainerKey("containerd", world.namespace, "mate")
+    world.run(mate, *OBEYS)
+    options = ("--with-ns", f"network:/proc/{world.task(mate)[0]}/ns/net", "--log-uri", f"file://{world.log(key)}")
+    world.run(key, *OBEYS, options=options, labels={"nerdctl/networks": '["container:mate"]'})
+
+    def cut_off() -> tuple[str, bool]:
+        (found,) = [c for c in world.runtime.list() if c.key == key]
+        return found.cut_off, found.orphaned
+
+    assert cut_off() == ("", False)
+    world.runtime.stop(mate, LONG)
+    assert cut_off() == ("", False), "whoever has stopped it knows"
+    world.runtime.start(mate, NO_RESTART)
+    assert cut_off() == ("mate", False)
+    world.runtime.stop(mate, LONG)
+    world.containerd.ctr("tasks", "delete", "mate")
+    world.containerd.ctr("containers", "delete", "mate")
+    assert cut_off() == ("mate", True)
+
+
 def test_9_a_shim_that_is_killed_ends_its_container_which_starts_again(
     world: ContainerdWorld, key: ContainerKey
 ) -> None:

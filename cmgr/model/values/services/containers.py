@@ -104,6 +104,8 @@ class Container:
     `forgotten`: that of a life which a person has ordered to be left as it is.
     `hands_off`: the label for which it is not `enabled`.
     `joins`: ids or names of the containers in whose namespaces it runs: with another life of theirs it is cut off.
+    `cut_off`: which of them has begun another life since, or exists no more; only a list tells. `orphaned`: the latter,
+    so that it can never be started again.
     `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
@@ -193,6 +195,8 @@ class Container:
     seen: ThisLife[datetime | None] = None
     hands_off: ThisLife[str] = HANDS_OFF
     joins: ThisLife[frozenset[str]] = frozenset()
+    cut_off: ThisLife[str] = ""
+    orphaned: ThisLife[bool] = False
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
     health: ThisLife[str] = ""
@@ -235,6 +239,11 @@ class Container:
     def unclear(self) -> bool:
         """Return whether it runs, can reach chips, and nobody knows which it uses."""
         return self.running and UNCLEAR in self.claims and not self.chips
+
+    @property
+    def rejoins(self) -> bool:
+        """Return whether it is cut off, and a restart of it would mend that."""
+        return bool(self.cut_off) and not self.orphaned
 
 
 def is_same_life(run: str, other: str) -> bool:

@@ -44,6 +44,7 @@ class Healing:
 
 HANGS = "hangs"
 MUTE = "does not answer"
+CUT_OFF = "is cut off from the container in whose namespaces it runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def ailment(container: Container, healing: Healing, *, hangs: bool = False) -> s
     if container.running:
         if container.says == UNHEALTHY:
             return UNHEALTHY if container.health == UNHEALTHY else MUTE
-        return HANGS if hangs else ""
+        return HANGS if hangs else CUT_OFF if container.rejoins else ""
     end = container.exit
     if end is None or not end.by_itself or healing.life != container.run:
         return ""
