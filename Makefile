@@ -22,7 +22,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-fresh test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-fresh test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -151,6 +151,13 @@ reliability: $(STAMP)
 	$(MAKE) reliability-hands
 	$(MAKE) reliability-fleet
 	$(MAKE) test-fresh
+
+# The attacks alone, whose figures docs/security.md has; they are part of the proofs above.
+reliability-security: $(STAMP)
+	@sh tests/support/install.sh
+	CMGR_FIGURES=build/security.json $(BIN)/pytest -n 2 --dist loadfile -m proof \
+		tests/security tests/config tests/service tests/store/test_roundtrip.py tests/drivers/dcmi/test_export.py
+	$(BIN)/python -m tests.support.figures build/security.json security
 
 # The stories of other people's machines, on the daemons of this machine, of Debian's stable suite and of its newest.
 reliability-stories: $(STAMP)

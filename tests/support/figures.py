@@ -25,6 +25,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 AUDITED = PAGE.with_name("security.md")
 """Has the figures of the section Security alone, too."""
 
+SECURITY = "security"
+"""The part of the proofs whose figures go into that page alone."""
+
 
 class Figures:
     """Sums by section and by what was counted, in the order in which they first came."""
@@ -125,10 +128,11 @@ def main() -> int:
     if run.failed or not run.passed:
         sys.stderr.write(f"cannot write {PAGE.name}: {run.failed} proofs failed, {run.passed} passed\n")
         return 1
-    PAGE.write_text(page(PAGE.read_text(), run, *sys.argv[2:]))
-    if not sys.argv[2:]:
+    if sys.argv[2:] != [SECURITY]:
+        PAGE.write_text(page(PAGE.read_text(), run, *sys.argv[2:]))
+    if sys.argv[2:] in ([], [SECURITY]):
         alone = replace(run, sections={"Security": run.sections.get("Security", {})})
-        AUDITED.write_text(page(AUDITED.read_text(), alone, "security"))
+        AUDITED.write_text(page(AUDITED.read_text(), alone, SECURITY))
     return 0
 
 
