@@ -9,7 +9,7 @@ from cmgr.frozen import dataclass
 AUTO, NONE = "auto", "none"
 
 SOURCES = ("memory", "disks", "smart", "raid", "file-systems", "sensors", "ipmi", "ibmc", "kernel")
-"""In this order: EDAC, the disks' states, SMART, md, mounted file systems, hwmon, the BMC, Huawei's alarms, the log."""
+"""In this order: EDAC, the disks' states, SMART, md, mounted file systems, hwmon, the BMC, iBMC's alarms, the log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ CHIPS = (Chip(ChipId(2), RingId(0), 2, serial="GPU-22"), Chip(ChipId(5), RingId(
 
 def test_the_names_are_those_that_containers_are_understood_to_ask_by() -> None:
     known = frozenset[str]().union(*(notation.cdi for notation in notations()))
-    assert {giving(vendor.name).kind.partition("/")[0] for vendor in vendors()} <= known
+    # Of a program's chips that is learned with its first description (tests/drivers/tool).
+    described = [vendor.name for vendor in vendors() if vendor.tables is not None]
+    assert {giving(name).kind.partition("/")[0] for name in described} <= known
 
 
 def test_an_npu_keeps_its_number_and_comes_with_what_is_installed_of_its_driver(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cmgr import atomic, trust, typed
+from cmgr.drivers.tool.giving import GIVING
 from cmgr.drivers.tool.spoken import NUMBERED, Ability, Description
 from cmgr.errors import CmgrError
 from cmgr.model.values.faults import FaultCode, Handling
@@ -15,6 +16,9 @@ from cmgr.vendor import Notation
 from cmgr.words import json_of
 
 NAME = "tool.json"
+
+OURS = GIVING.kind.partition("/")[0]
+"""The vendor in the CDI names that cmgr itself gives the chips (`cmgr cdi`)."""
 
 _MODE = 0o640
 _NEVER = re.compile(r"(?!)")
@@ -78,7 +82,7 @@ def notations(directory: Path) -> tuple[Notation, ...]:
             names=frozenset(names | parts),
             node=_NEVER,
             majors=frozenset(),
-            cdi=frozenset({vendor} if vendor and not place else ()),
+            cdi=frozenset({vendor, OURS} - {""} if not place else ()),
             files=frozenset(devices) if not place else frozenset(),
             numbers=numbers if not place else {},
         )

@@ -69,6 +69,7 @@ def test_cdi_names_are_chips(chips: dict[int, Chip]) -> None:
     names = ["maker.com/chip=4", "maker.com/chip=uuid-0", "other.com/chip=7"]
     assert meant(chips, claims.from_cdi(names, "the devices")) == ({0, 1}, False)
     assert claims.from_cdi(["maker.com/chip=all"], "the devices").chips == {ALL_CHIPS}
+    assert meant(chips, claims.from_cdi([f"{GIVING.kind}=4"], "the devices")) == ({1}, False), "as cmgr gives it"
 
 
 def test_another_driver_has_learned_nothing() -> None:
