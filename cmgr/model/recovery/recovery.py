@@ -337,13 +337,15 @@ def _outcome(turn: Turn, ring: Ring) -> str:
     began = ring.began or turn.at
     if any(i.since >= began for i in _isolations(turn, ring)):
         return "isolated"
-    return "recovered" if any(t >= began for t in ring.resets) and not ring.failures else _without_cure(turn, ring)
+    if _ordered_in_vain(turn, ring):
+        return "failed"
+    return "recovered" if any(t >= began for t in ring.resets) else "cleared"
 
 
-def _without_cure(turn: Turn, ring: Ring) -> str:
-    """Return the outcome of an episode in which no reset has cured anything, and all runs again."""
+def _ordered_in_vain(turn: Turn, ring: Ring) -> bool:
+    """Return whether a person's reset has failed: all may run again, but it was not for that."""
     order = turn.node.reset_orders.get(ring.id)
-    return "failed" if ring.failures and order is not None and order.done else "cleared"
+    return bool(ring.failures) and order is not None and order.done
 
 
 STEPS: Mapping[Phase, Callable[[Turn, Ring], None]] = {

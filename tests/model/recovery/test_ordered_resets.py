@@ -50,16 +50,6 @@ def test_one_that_fails_is_not_told_as_a_recovery_though_all_runs_again() -> Non
     assert cmgr.notes(NoteKind.CLOSED)[0].startswith("episode 1 is over: failed")
 
 
-def test_a_fault_that_goes_away_after_a_reset_that_did_not_cure_it_has_cleared_by_itself() -> None:
-    cmgr = Cmgr(container("a", 0))
-    cmgr.fault(0)
-    cmgr.run(ListContainers, StopContainer, ReadRing, PrepareReset)
-    cmgr.answer(ResetRing, error="the driver says no")
-    cmgr.clears(0)
-    cmgr.wait(60)
-    assert cmgr.notes(NoteKind.CLOSED)[0].startswith("episode 1 is over: cleared")
-
-
 @pytest.mark.parametrize("policy", [RING, SINGLE, NEVER])
 def test_with_stop_the_containers_of_the_whole_ring_are_stopped_and_started_again(policy: Policy) -> None:
     cmgr = Cmgr(container("a", 0), container("mate", 3), container("other", 4), policy=policy)

@@ -10,9 +10,16 @@ import pytest
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import SystemdWorld
 from tests.stories.units.conftest import LLM, Serve
+from tests.support.service import Service
 from tests.support.waiting import eventually
 
 WELL, WRONG = 0, 4
+
+
+def said(service: Service, words: str) -> str:
+    """Return what `cmgr status` says, once these words are in it."""
+    told = " ".join(service.cmgr("status").out.split())
+    return told if words in told else ""
 
 
 @pytest.mark.parametrize("signal", ["TERM", "KILL"])
@@ -20,8 +27,8 @@ def test_whom_a_stranger_ends_is_down_and_nobody_knows_by_whom(serve: Serve, wor
     service = serve()
     world.systemd.systemctl("kill", f"--signal={signal}", LLM)
     eventually(lambda: service.cmgr("status", "--check").code == WRONG)
-    told = " ".join(service.cmgr("status").out.split())
-    assert "it is not known who ended it" in told
+    # systemd tells that it is down before it tells how it ended.
+    told = eventually(lambda: said(service, "it is not known who ended it"))
     assert f"start it (systemctl start {LLM})" in told
 
 
