@@ -15,6 +15,7 @@ from tests.support.daemons.containerd import IMAGE, Containerd
 from tests.support.daemons.dockerd import IGNORES, OBEYS
 from tests.support.waiting import PATIENCE, eventually
 
+SNAPSHOTS = ("snapshots", "--snapshotter", "native")
 RESTART = "containerd.io/restart.status"
 STOPPED_BY_HAND = "containerd.io/restart.explicitly-stopped"
 
@@ -158,10 +159,19 @@ class ContainerdWorld:
         if not self.containerd.running():
             self.containerd.start()
         for namespace in self.containerd.namespaces:
-            for id_ in self.containerd.ctr("containers", "ls", "-q", namespace=namespace).split():
-                with suppress(AssertionError):  # A client in the foreground removes its own.
-                    self.label(ContainerKey("containerd", namespace, id_), RESTART, "")
-                    self.remove(ContainerKey("containerd", namespace, id_))
+            eventually(lambda namespace=namespace: self._emptied(namespace), why=f"{namespace} is empty")  # type: ignore[misc]
         for client in self._clients:
             client.kill()
             client.wait(PATIENCE)
+
+    def _emptied(self, namespace: str) -> bool:
+        """Remove every container, with its root. Return whether none was left: a shim keeps its own for a moment."""
+        for id_ in self.containerd.ctr("containers", "ls", "-q", namespace=namespace).split():
+            with suppress(AssertionError):  # A client in the foreground removes its own.
+                self.label(ContainerKey("containerd", namespace, id_), RESTART, "")
+                self.remove(ContainerKey("containerd", namespace, id_))
+        roots = re.findall(r"(?m)^(\S+)\s.*\bActive\s*$", self.containerd.ctr(*SNAPSHOTS, "ls", namespace=namespace))
+        for root in roots:
+            with suppress(AssertionError):
+                self.containerd.ctr(*SNAPSHOTS, "rm", root, namespace=namespace)
+        return not roots and not self.containerd.ctr("containers", "ls", "-q", namespace=namespace).split()
