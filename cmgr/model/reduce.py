@@ -443,9 +443,8 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     """Return when a `Tick` can next change anything, or None when only other events can."""
     times: list[datetime | None] = []
     for ring in node.rings.values():
-        times += [ring.ask_at, ring.refused_until, ring.make_at]
+        times += [ring.deadline, ring.ask_at, ring.refused_until, ring.make_at]
         if ring.in_episode:
-            times.append(ring.deadline)
             times += [mercy_at(node, ring), ring.spared.until if ring.spared else None, *_stop_times(node, ring)]
     times += [h.attempt.retry_at for h in node.holds.values() if h.attempt.command is None]
     times += [*order_times(node), *along_times(node)]

@@ -9,6 +9,7 @@ from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.words import span
 
 
 class Users(NamedTuple):
@@ -37,16 +38,32 @@ def wait_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[N
         return None
     waits = f"the reset of {listed(ring.chips)} waits"
     opens = opening.until if opening is not None else None
+    passes = passes_at(node, fault)
     if policy.spares:
         latest = fault.risen + policy.idle_at_most if policy.idle_at_most is not None else None
         containers, processes = who(node, ring)
         users = [*containers, *processes]
         if not users or (latest is not None and latest <= at):
             return None
+        if passes is not None:
+            return _passing(node, fault, passes)
         until = min((time for time in (latest, opens) if time is not None), default=None)
         why = f"{waits} until nobody uses {listed(ring.chips)}: {users[0]} runs on"
         return Obstacle(why, until, None if containers else fault.risen)
     if opening is None:
         return None
+    if passes is not None:
+        return _passing(node, fault, passes)
     when = f"which opens {opening.words}" if opening.wall is not None else "which never opens"
     return Obstacle(f"{waits} for its window ({opening.name}), {when}", opens)
+
+
+def passes_at(node: Node, fault: Fault) -> datetime | None:
+    """Return when what happened once is over, unless somebody has died of it: no reset is ever made for it."""
+    return fault.changed + node.policy.death_window if fault.momentary else None
+
+
+def _passing(node: Node, fault: Fault, passes: datetime) -> Obstacle:
+    window = span(node.policy.death_window)
+    over = f"it is over when nobody has died of it within {window}"
+    return Obstacle(f"{fault.code} happened once on chip {fault.chip}: {over}", passes)

@@ -272,7 +272,7 @@ def ring_hint(node: Node, ring: Ring) -> Hint:
 def _of_episode(node: Node, ring: Ring) -> Hint:
     if idle := idle_hint(node):
         return idle if ring.in_episode else NO_HINT
-    faults = handled_faults(node, ring)
+    faults = [fault for fault in handled_faults(node, ring) if not fault.momentary]
     if faults and ring.phase is Phase.HEALTHY and ring.reason and ring.id not in node.restraint.kept:
         reset = order("reset", chip=faults[0].chip, stop=True)
         return hint("to stop the containers of the ring and have it reset before that: ", reset)

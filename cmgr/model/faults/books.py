@@ -262,7 +262,7 @@ def _level_again(turn: Turn, fault: Fault) -> None:
 
 
 def end_momentary(turn: Turn, ring: Ring) -> None:
-    """The ring has drained: a fault that was there once has had its effect."""
+    """The ring has drained, or nobody was to be stopped: a fault that was there once has had its effect."""
     for chip in ring.chips:
         known = turn.node.faults.get(chip, {}).values()
         for fault in [f for f in known if f.momentary]:

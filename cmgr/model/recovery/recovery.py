@@ -25,7 +25,7 @@ from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready
 from cmgr.model.recovery.restraint import keep_back_or_count
 from cmgr.model.recovery.reviving import bring_up, give_up_refused, give_up_silent
 from cmgr.model.recovery.shares import bring_back
-from cmgr.model.recovery.waiting import look_who_is_there
+from cmgr.model.recovery.waiting import ask_unlisted, look_who_is_there
 from cmgr.model.scope import (
     handled_faults,
     held_keys,
@@ -37,9 +37,8 @@ from cmgr.model.scope import (
     shut,
     used_chips,
 )
-from cmgr.model.sparing import Obstacle
+from cmgr.model.sparing import Obstacle, passes_at
 from cmgr.model.turn import Turn
-from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import listed
 from cmgr.model.values.faults import Fault, Isolation
 from cmgr.model.values.handling.policy import OnIsolate, backed_off
@@ -98,6 +97,7 @@ def _is_of_programs(node: Node, ring: Ring) -> bool:
 
 
 def _healthy(turn: Turn, ring: Ring) -> None:
+    _let_pass(turn, ring)
     faults = handled_faults(turn.node, ring)
     obstacle = shut(turn.node, ring, faults, turn.at)
     handled = faults and obstacle is None
@@ -131,6 +131,16 @@ def _healthy(turn: Turn, ring: Ring) -> None:
         hold_in_scope(turn, ring, since=since)
 
 
+def _let_pass(turn: Turn, ring: Ring) -> None:
+    """End what happened once and stops nobody, when all who died of it are known: nobody is to wait for it."""
+    faults = handled_faults(turn.node, ring)
+    passes = max((at for fault in faults if (at := passes_at(turn.node, fault)) is not None), default=None)
+    if passes is None or turn.at < passes or shut(turn.node, ring, faults, turn.at) is None:
+        return
+    if not ask_unlisted(turn, passes, f"has anybody died of a fault of {listed(ring.chips)}?"):
+        end_momentary(turn, ring)
+
+
 def _spare(turn: Turn, ring: Ring, obstacle: Obstacle | None) -> None:
     """Leave on a ring that begins nothing what it waits for and until when, or nothing."""
     reason, until, since = obstacle or Obstacle("")
@@ -156,13 +166,9 @@ def _isolated_cause(turn: Turn, ring: Ring) -> str:
 
 
 def _listing(turn: Turn, ring: Ring) -> None:
-    waits = []
     assert ring.since is not None
-    for state in list(tells_of_users(turn.node)):
-        name = state.name
-        if state.listed is None or state.listed < ring.since:
-            turn.ask_list(name, f"who uses {listed(ring.chips)}?", not_older=ring.since)
-            waits.append(f"cannot ask {name}: {state.why_down}" if state.why_down else f"{name} is asked who uses it")
+    unlisted = ask_unlisted(turn, ring.since, f"who uses {listed(ring.chips)}?")
+    waits = [f"cannot ask {s.name}: {s.why_down}" if s.why_down else f"{s.name} is asked who uses it" for s in unlisted]
     if waits:
         turn.put_ring(replace(turn.ring(ring.id), reason="; ".join(waits)))
         return

@@ -35,6 +35,7 @@ from cmgr.model.values.faults import Fault, Level
 from cmgr.model.values.handling.policy import NO_TIME, Strategy, look_again_after
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.node import RuntimeState
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container
 from cmgr.words import span
@@ -276,11 +277,7 @@ def require_look(turn: Turn, ring: Ring) -> bool:
     look = ring.look
     assert look is not None
     reason = f"before the reset: is anybody on {listed(ring.chips)}?"
-    fresh = True
-    for state in list(tells_of_users(turn.node)):
-        if state.listed is None or state.listed < look:
-            turn.ask_list(state.name, reason, not_older=look)
-            fresh = False
+    fresh = not ask_unlisted(turn, look, reason)
     read = ring.read is not None and ring.read >= look
     if not read and (ring.asked is not None or ring.ask_at is None):
         turn.ask_read(ring, reason, not_older=look)
@@ -292,6 +289,14 @@ def require_look(turn: Turn, ring: Ring) -> bool:
     again = turn.at + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
     turn.put_ring(replace(turn.ring(ring.id), reason=found, look=None, free=None, ask_at=again, deadline=again))
     return False
+
+
+def ask_unlisted(turn: Turn, since: datetime, reason: str) -> list[RuntimeState]:
+    """Ask those runtimes again whose last list is older. Return them."""
+    found = [state for state in tells_of_users(turn.node) if state.listed is None or state.listed < since]
+    for state in found:
+        turn.ask_list(state.name, reason, not_older=since)
+    return found
 
 
 def require_idle(turn: Turn, ring: Ring, level: Level) -> bool:

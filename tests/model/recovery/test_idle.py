@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from cmgr.config.week import window
+from cmgr.model.reduce import next_deadline
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Level
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import DEFAULT_LEVELS, Policy, Strategy
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import ResetRing, StopContainer
+from cmgr.model.values.messages.commands import ListContainers, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import UNHEALTHY, Exit, Heal
 from cmgr.view.advice import ring_hint
 from tests.model.builders import FREE, RESET, Cmgr, container, key, seconds
 
@@ -90,6 +92,7 @@ def test_one_that_died_of_it_makes_it_urgent() -> None:
 def test_after_the_longest_wait_it_is_urgent() -> None:
     cmgr = spared(idle(idle_at_most=seconds(2 * HOUR)))
     assert cmgr.ring().deadline is not None
+    assert next_deadline(cmgr.node, cmgr.now) == cmgr.ring().deadline
     cmgr.wait(HOUR - 1)
     assert not cmgr.sent(StopContainer)
     cmgr.wait(60)
@@ -127,3 +130,70 @@ def test_it_lasts_over_a_restart_of_cmgr(later: float) -> None:
     cmgr.wait(HOUR + 60)
     assert (len(cmgr.sent(ResetRing)), cmgr.held()) == (1, [])
     assert key("a") in cmgr.node.containers
+
+
+WINDOWED = idle(reset=True, window=(window("Sat 02:00-04:00"),))
+
+
+@pytest.mark.parametrize("policy", [idle(), WINDOWED])
+def test_what_happened_once_keeps_nobody_down_while_a_mate_runs(policy: Policy) -> None:
+    cmgr = Cmgr(container("a", 0, heal=Heal()), container("mate", 2), policy=policy)
+    cmgr.sees(replace(cmgr.truth[key("a")], health=UNHEALTHY))
+    cmgr.wait(11, run=False)
+    cmgr.run(ListContainers)
+    cmgr.once(0, FREE)
+    cmgr.wait(50)
+    assert (cmgr.held(), cmgr.hold("a").reason) == (["a"], f"chip 0 has fault {FREE} (FreeRestartNPU)")
+    cmgr.wait(20)
+    assert ([c.name for c in cmgr.sent(StartContainer)], cmgr.held()) == (["a"], [])
+    assert not cmgr.fault_of(0, FREE).active
+
+
+def test_nor_does_it_keep_one_from_being_healed() -> None:
+    cmgr = Cmgr(container("a", 0, heal=Heal()), policy=idle())
+    cmgr.once(0, FREE)
+    cmgr.sees(replace(cmgr.truth[key("a")], health=UNHEALTHY))
+    cmgr.wait(90)
+    assert ([c.name for c in cmgr.sent(StartContainer)], cmgr.held()) == (["a"], [])
+
+
+@pytest.mark.parametrize("policy", [idle(), WINDOWED])
+def test_for_what_happened_once_no_reset_is_announced_and_none_comes(policy: Policy) -> None:
+    cmgr = Cmgr(container("a", 0), policy=policy)
+    cmgr.once(0, FREE)
+    words = f"{FREE} happened once on chip 0: it is over when nobody has died of it within 60 s"
+    assert (cmgr.ring().reason, str(ring_hint(cmgr.node, cmgr.ring()))) == (words, "")
+    cmgr.wait(61)
+    assert (cmgr.phase(), cmgr.ring().reason, cmgr.fault_of(0, FREE).active) == (Phase.HEALTHY, "", False)
+    cmgr.dies("a", 139)
+    cmgr.wait(HOUR)
+    assert (cmgr.sent(ResetRing), cmgr.sent(StopContainer), cmgr.held()) == ([], [], [])
+
+
+def test_each_time_that_it_happens_counts_anew() -> None:
+    cmgr = Cmgr(container("a", 0), policy=idle())
+    cmgr.once(0, FREE)
+    cmgr.wait(50)
+    cmgr.once(0, FREE)
+    cmgr.wait(50)
+    cmgr.dies("a", 139)
+    cmgr.wait(5)
+    assert [c.name for c in cmgr.sent(StartContainer)] == ["a"]
+
+
+def test_one_that_has_died_of_it_unheard_is_started_again() -> None:
+    cmgr = Cmgr(container("a", 0), policy=idle())
+    cmgr.once(0, FREE)
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=False, exit=Exit(139, cmgr.now, asked=False))
+    cmgr.wait(61)
+    assert ([c.name for c in cmgr.sent(StartContainer)], cmgr.sent(ResetRing)) == (["a"], [])
+
+
+def test_so_is_one_that_died_while_cmgr_was_dead() -> None:
+    cmgr = Cmgr(container("a", 0), policy=idle())
+    cmgr.once(0, FREE)
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=False, exit=Exit(139, cmgr.now, asked=False))
+    cmgr.now += seconds(HOUR)
+    cmgr.begin()
+    cmgr.wait(5)
+    assert [c.name for c in cmgr.sent(StartContainer)] == ["a"]
