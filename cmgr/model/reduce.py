@@ -36,7 +36,7 @@ from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
 from cmgr.model.containers.together.spanning import agree
 from cmgr.model.containers.users import users_seen
-from cmgr.model.faults.arrivals import chips_listed, find_pieces, is_numbered_anew, refitted
+from cmgr.model.faults.arrivals import chips_listed, find_pieces, is_numbered_anew, look_who_came, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
 from cmgr.model.faults.machine import (
@@ -340,6 +340,7 @@ def _begun_anew(turn: Turn, fact: Restarted) -> None:
     }
     holds = refitted(node.holds, containers, renumbered=moved)
     turn.node = after_restart(replace(node, rings=rings, containers=containers, holds=holds), turn.at)
+    look_who_came(turn, chips.keys() - before.keys())
     relevel(turn)
     for name in turn.node.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)

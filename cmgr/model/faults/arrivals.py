@@ -1,6 +1,6 @@
 """Chips that come and go: a card that was dropped at the start, or one that was put in."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from cmgr.frozen import replace
 from cmgr.model.faults.isolation import separate
@@ -119,8 +119,13 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
         turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
     for chip in sorted(new):
         separate(turn, chip)  # The reason for its isolation has perhaps ended while it was away.
+    look_who_came(turn, new)
+
+
+def look_who_came(turn: Turn, new: Iterable[ChipId]) -> None:
+    """Look at those who run on chips that are new: while a chip was away nobody knew that they use it."""
     for container in users_on(turn.node, new):
-        if container.running:  # While it was away nobody knew that this one uses it.
+        if container.running:
             look_who_uses(turn, turn.node.containers[container.key])
 
 

@@ -148,7 +148,7 @@ def _take_places(turn: Turn, container: Container) -> bool:
     those = places_taken(turn.node, container)
     former = {key for each in those for key in (each.key, *each.instead_of)}
     if former:
-        turn.put_container(replace(container, instead_of=frozenset(former)))
+        turn.put_container(replace(container, instead_of=container.instead_of | former))
     for each in those:
         taken(turn, each.key)
         text = f"{container.name} was made in the place of {each.name}, which "

@@ -1,7 +1,10 @@
 """Chips that the driver does not list when cmgr is started: what was promised about them is not forgotten."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+
+import pytest
 
 from cmgr.model.values.chips import ALL_CHIPS, ChipId
 from cmgr.model.values.messages import facts
@@ -190,3 +193,36 @@ def test_one_that_was_made_in_the_place_of_another_on_a_chip_that_was_away_is_it
     cmgr.clears(3, REQUEST)
     cmgr.wait(600)
     assert (cmgr.held(), cmgr.booked("job-1").running, cmgr.booked("job-2").running) == (["job-1"], False, True)
+
+
+@pytest.mark.parametrize("back", [come_back, restart])
+def test_who_is_made_while_a_chip_is_away_is_in_the_place_of_one_that_is_held_on_it(
+    back: Callable[[Cmgr], None],
+) -> None:
+    cmgr = Cmgr(container("first", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    restart(cmgr, 0)
+    cmgr.sees(container("second", 0, run="its life"))
+    cmgr.faults[0].clear()
+    back(cmgr)
+    cmgr.wait(100)
+    assert (cmgr.held(), cmgr.booked("second").running) == (["first"], True)
+    assert cmgr.hold("first").reason == "second was made in its place"
+
+
+def test_whose_place_it_took_on_a_chip_that_was_there_all_the_time_it_keeps() -> None:
+    cmgr = Cmgr(container("first", 0), container("other", 4))
+    for chip in (0, 4):
+        cmgr.fault(chip, REQUEST)
+        cmgr.tell(facts.IsolateOrdered(ChipId(chip), "it is broken", "uid 0"))
+    cmgr.run()
+    for chip in (0, 4):
+        cmgr.clears(chip, REQUEST)
+    restart(cmgr, 0)
+    cmgr.sees(container("both", 0, 4, run="its life"))
+    come_back(cmgr)
+    for chip in (0, 4):
+        cmgr.tell(facts.ReleaseOrdered(ChipId(chip), "uid 0"))
+    cmgr.wait(100)
+    assert (cmgr.held(), cmgr.booked("both").running) == (["first", "other"], True)
