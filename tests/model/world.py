@@ -3,7 +3,7 @@
 Everything is virtual, time too. As in the service events are decided on in batches, saved, and only then sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.handling.catalog import Catalog, Entry
-from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.handling.policy import OnIsolate, Policy
 from cmgr.model.values.handling.rules import RuleKind, Rules
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages import facts
@@ -161,11 +161,13 @@ class World:
         return self._send(commands, written)
 
     def _check_program(self, action: Action) -> None:
-        """For a fault of a program nobody is stopped beside it."""
+        """For a fault of a program nobody is stopped beside it, but for those on chips that are isolated."""
         hold = self.node.holds.get(action.key) if isinstance(action, StopContainer) else None
         of = (ring for ring in self.node.rings.values() if hold is not None and ring.episode == hold.episode)
         ring = next((ring for ring in of if ring.of_programs), None)
         if hold is None or ring is None or hold.cause is not Cause.EPISODE:
+            return
+        if self._is_emptied(hold.chips):
             return
         faults = [fault for chip in ring.chips for fault in self.node.faults.get(chip, {}).values()]
         whose = frozenset[str]().union(*(fault.whose or () for fault in faults if fault.spares_others))
@@ -306,6 +308,8 @@ class World:
             known = before.rings.get(ring.id)
             if not ring.in_episode or known is None or known.in_episode or ring.id in self.node.reset_orders:
                 continue
+            if self._is_emptied(ring.chips):
+                continue
             faults = handled_faults(self.node, ring)
             on = [c for c in self.node.containers.values() if not c.chips.isdisjoint(ring.chips)]
             bad = {fault.chip for fault in faults}
@@ -314,6 +318,11 @@ class World:
             used = any(c.running for c in on) or any(users_listed(self.node, chip) for chip in ring.chips)
             if faults and not any(self._is_urgent(fault, at, used=used) for fault in faults):
                 assert down, f"seed {self.seed}: ring {ring.id} does not wait: {ring.reason}"
+
+    def _is_emptied(self, chips: Iterable[ChipId]) -> bool:
+        """Return whether any of these chips is isolated, and is to be without users for that, whatever its faults."""
+        stops = self.node.policy.isolation.on_isolate is OnIsolate.STOP
+        return stops and not self.node.isolations.keys().isdisjoint(chips)
 
     def _is_urgent(self, fault: Fault, at: datetime, *, used: bool) -> bool:
         policy, name = self.policy.levels[fault.level], self.policy.window_of(fault.level)
