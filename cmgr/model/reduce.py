@@ -36,7 +36,14 @@ from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
 from cmgr.model.containers.together.spanning import agree
 from cmgr.model.containers.users import users_seen
-from cmgr.model.faults.arrivals import chips_listed, find_pieces, is_numbered_anew, look_who_came, refitted
+from cmgr.model.faults.arrivals import (
+    chips_listed,
+    find_pieces,
+    is_numbered_anew,
+    look_who_came,
+    refitted,
+    stragglers_seen,
+)
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
 from cmgr.model.faults.machine import (
@@ -102,6 +109,7 @@ from cmgr.model.values.messages.facts import (
 )
 from cmgr.model.values.messages.fleet_facts import FleetTold
 from cmgr.model.values.messages.health_facts import Answered, HangsSeen
+from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
@@ -187,6 +195,7 @@ _Told = (
     | TroubleMet
     | HangsSeen
     | Answered
+    | StragglersSeen
     | CdiWritten
     | OutputRead
     | ResetPrepared
@@ -221,6 +230,8 @@ def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line
             hangs_seen(turn, fact.hangs)
         case Answered():
             answered(turn, fact)
+        case StragglersSeen():
+            stragglers_seen(turn, fact)
         case Tick():
             pass  # Nothing follows from it: whatever is due is found by looking.
 

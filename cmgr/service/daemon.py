@@ -52,6 +52,7 @@ from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.hangs import Hangs
 from cmgr.service.parts.ranks import Ranks
 from cmgr.service.parts.ready import Ready
+from cmgr.service.parts.stragglers import Stragglers
 from cmgr.service.parts.tellers import Drives, MachineSources, Opened, Summary, refusal
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
@@ -124,7 +125,8 @@ class Service:
         self._cdi = add(Cdi(core, lambda: bool(self._database.damage)))
         self._jobs = add(Jobs(self._resync, config.resync, clock.drift))
         add(Summary(core, self._notifier))
-        add(Hangs(node, Measuring(self._driver), put, clock.now))
+        measuring = Measuring(self._driver)
+        add(Hangs(node, measuring, put, clock.now)).beside.append(Stragglers(node, measuring, put, clock.now))
         add(Ready(node, self._opened.all, put, clock.now, config))
 
     def _add(self, part: P) -> P:

@@ -80,6 +80,7 @@ def _of(node: Node) -> Sequence[Trouble]:
         *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
         *_chips(node),
         *_pre_isolated(node),
+        *_slow(node),
         *of_machine(node),
         *of_groups(node),
         *of_slots(node),
@@ -389,6 +390,16 @@ def _ailing(node: Node) -> Iterator[Trouble]:
             TroubleKind.GIVEN_UP, about, text, why, str(what), healing.given_up, chips=chips, containers=names,
             orders=what.orders,
         )  # fmt: skip
+
+
+def _slow(node: Node) -> Iterator[Trouble]:
+    for chip, lag in sorted(node.stragglers.items()):
+        names = tuple(sorted(c.name for c in node.containers.values() if c.running and chip in c.chips))
+        text = f"chip {chip} is slower than those it works with"
+        what = "look at its temperature and power; nothing is stopped for it"
+        yield Trouble(
+            TroubleKind.SLOW, f"chip {chip}", text, lag.words, what, lag.since, chips=(chip,), containers=names
+        )
 
 
 def _hanging(node: Node) -> Iterator[Trouble]:

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "config/sim.py": "the pretended chips are called like real ones",
     "drivers/machine/ibmc.py": "its BMC has alarms of its own, whatever chips are in the machine",
     "runtimes/labels.py": "an orchestrator is called so",
+    "service/parts/stragglers.py": "gauges are called so, whoever made the chips",
     "view/advice.py": "an orchestrator is called so",
     "runtimes/docker/anew.py": "an option of the docker command is called so",
     "config/tables/rules.py": "operators bring files of this format, whoever made the chips",

@@ -8,7 +8,7 @@ from cmgr.model.homes import given_away
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.scope import pre_isolating
 from cmgr.model.successors import former, successor
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import ChipId, Straggler
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Rules
 from cmgr.model.values.holds import Hold, HoldState
@@ -16,6 +16,7 @@ from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
 from cmgr.model.values.messages.health_facts import Answered
+from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, ContainerKey, Exit
@@ -285,7 +286,8 @@ def _the_machine_ails(world: World) -> None:
         for code in OF_MACHINE
         if dice.random() < 0.3
     ]
-    world.step(facts.MachineTold(dice.choice(["raid", "kernel"]), tuple(found)))
+    slow = [Straggler(chip, world.machine.clock(), "by half") for chip in sorted(world.node.chips)[: len(found) % 3]]
+    world.step(facts.MachineTold(dice.choice(["raid", "kernel"]), tuple(found)), StragglersSeen(tuple(slow)))
 
 
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (

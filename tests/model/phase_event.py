@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, Straggler
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.handling.policy import Policy
@@ -30,7 +30,7 @@ from cmgr.model.values.messages.commands import (
     WriteGroup,
 )
 from cmgr.model.values.messages.documents import Seen
-from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.rings import Phase
@@ -206,6 +206,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "answered: a, by old news": lambda _: health_facts.Answered(
         key("a"), "life 0", question("tcp://:80"), HEALTHY, "port 80 is open"
     ),
+    "stragglers seen: chip 0": lambda cmgr: StragglersSeen((Straggler(ChipId(0), cmgr.now, "by half"),)),
     "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),

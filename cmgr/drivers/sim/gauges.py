@@ -38,7 +38,7 @@ def _values(chip: int, minutes: float) -> Mapping[str, float | str]:
         "power_watts": round(90 + 2.1 * load, 1),
         "voltage_volts": round(0.9 - 0.001 * load, 3),
         "aicore_percent": round(load),
-        "aicore_megahertz": 800 + 10 * round(load),
+        "aicore_megahertz": 1750 + round(0.5 * load),
         "hbm_megahertz": 1600,
         "hbm_celsius": round(46 + 0.2 * load),
         "hbm_megabytes": MEMORY_MEGABYTES,

@@ -13,7 +13,7 @@ from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, listed, rings_of, w
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ChipsListed
-from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
 from cmgr.model.values.node import Node, chips_of_slots
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -87,6 +87,20 @@ def piece_forgotten(turn: Turn, fact: ChipForgetOrdered) -> None:
         rings={r: ring for r, ring in node.rings.items() if r in mates or r != lost.chip.ring},
         holds={k: replace(h, chips=h.chips - {id_} or h.chips) for k, h in node.holds.items()},
     )
+
+
+def stragglers_seen(turn: Turn, fact: StragglersSeen) -> None:
+    """Take in which chips lag behind those with which they work: it is told, and nothing follows from it."""
+    before = turn.node.stragglers
+    lagging = {lag.chip: lag for lag in fact.chips if lag.chip in turn.node.chips}
+    turn.node = replace(turn.node, stragglers=lagging)
+    for chip, lag in lagging.items():
+        if chip not in before:
+            text = f"chip {chip} is slower than those it works with: {lag.words}"
+            turn.note(NoteKind.WARNING, text, turn.ring_of(chip), chip=chip)
+    for chip in before.keys() - lagging.keys():
+        text = f"chip {chip} is no slower any more than those it works with, or does not work with them any more"
+        turn.note(NoteKind.RESULT, text, turn.ring_of(chip), chip=chip)
 
 
 def is_numbered_anew(node: Node, listed: Collection[Chip]) -> bool:

@@ -206,6 +206,15 @@ class ChipReport:
         return not self.error and self.booted
 
 
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """A chip that runs more slowly than the others of its model with which it works. `words`: by how much."""
+
+    chip: ChipId
+    since: datetime
+    words: str
+
+
 def rings_of(chips: Iterable[Chip]) -> dict[RingId, tuple[ChipId, ...]]:
     """Return each ring's chips, in order."""
     rings: dict[RingId, list[ChipId]] = {}

@@ -8,7 +8,7 @@ from dataclasses import field
 from datetime import datetime
 
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, MissingChip, RingId, SlotChips
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, MissingChip, RingId, SlotChips, Straggler
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.values.fleet import Engine, FleetGroup
 from cmgr.model.values.handling.calendar import Occasion, Opening
@@ -103,7 +103,7 @@ class Node:
     `left`: chips whose user was stopped or removed a short while ago, and until when they are kept for its successor.
     `missing`: pieces that were there and are not; `model/pieces.py` says what they are numbered.
     `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
-    not there.
+    not there. `stragglers`: chips that lag behind those with which they work.
     """
 
     policy: ThisLife[Policy] = field(default_factory=Policy)
@@ -140,6 +140,7 @@ class Node:
     reports: ThisLife[Mapping[ChipId, ChipReport]] = field(default_factory=dict)
     down: ThisLife[frozenset[ChipId]] = frozenset()
     strangers: ThisLife[frozenset[ChipId]] = frozenset()
+    stragglers: ThisLife[Mapping[ChipId, Straggler]] = field(default_factory=dict)
     cdi: ThisLife[CdiState] = CdiState()
     engine: ThisLife[Engine] = field(default_factory=Engine)
     serial: int = 0

@@ -57,6 +57,8 @@ class TroubleKind(StrEnum):
     """A chip that was there, and that nobody has said to be gone for good, is not there."""
     UNHEALTHY = "unhealthy", Severity.WARNING
     """A chip is not well, and is not isolated."""
+    SLOW = "slow", Severity.WARNING, "trouble", "CmgrChipSlow"
+    """A chip lags behind those with which it works."""
     NETWORK = "network", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
     """The links of chips are down, or ail."""
     PRE_ISOLATED = "pre-isolated", Severity.WARNING, "trouble", "CmgrChipPreIsolated"

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cmgr.model.values.messages.health_facts import HangsSeen
 from cmgr.model.values.node import Node
@@ -51,10 +51,21 @@ def same_since(samples: Sequence[Sample]) -> float | None:
     return since
 
 
+class Beside(Protocol):
+    """Whatever else looks at what is measured, so often, and where it is of use."""
+
+    every: timedelta
+
+    def is_wished(self, node: Node) -> bool: ...
+
+    def look(self) -> None: ...
+
+
 class Hangs(Part):
     """Looks at the containers that wish it, on a thread of its own, from the first such wish to `close`.
 
-    `tell` is called when other ones hang than before. Nothing is measured while nobody wishes it.
+    `tell` is called when other ones hang than before. Nothing is measured while nobody wishes it. Those of `beside`
+    have to wait for measurements, too: they look on the same thread.
     """
 
     def __init__(
@@ -65,6 +76,7 @@ class Hangs(Part):
         now: Callable[[], datetime],
         root: Path = Path("/"),
     ) -> None:
+        self.beside: list[Beside] = []
         self._node, self._measuring, self._tell, self._now, self._root = node, measuring, tell, now, root
         self._samples: dict[tuple[ContainerKey, str], deque[Sample]] = {}
         self._spent: dict[tuple[ContainerKey, str], tuple[float, float]] = {}
@@ -74,10 +86,10 @@ class Hangs(Part):
         self._thread: threading.Thread | None = None
 
     def look(self) -> None:
-        containers = self._node().containers
-        if self._thread is None and containers is not self._looked:
-            self._looked = containers
-            if any(container.hang is not None for container in containers.values()):
+        node = self._node()
+        if self._thread is None and node.containers is not self._looked:
+            self._looked = node.containers
+            if _wished(node) or any(each.is_wished(node) for each in self.beside):
                 self._thread = threading.Thread(target=self._run, name="hangs", daemon=True)
                 self._thread.start()
 
@@ -86,8 +98,14 @@ class Hangs(Part):
         self._over.set()
 
     def _run(self) -> None:
-        while not self._over.wait(LOOK.total_seconds()):
+        while not self._over.wait(self._pause().total_seconds()):
             self.measure(time.monotonic())
+            for each in self.beside:
+                each.look()
+
+    def _pause(self) -> timedelta:
+        others = min((each.every for each in self.beside), default=LOOK)
+        return LOOK if _wished(self._node()) else others
 
     def measure(self, at: float) -> None:
         """Measure, and tell what hangs if that has changed. Raises nothing. `at`: seconds of the monotonic clock."""
@@ -139,6 +157,10 @@ class Hangs(Part):
             if (seconds := _of_group(self._root, pid)) is not None:
                 return seconds
         return None
+
+
+def _wished(node: Node) -> bool:
+    return any(container.hang is not None for container in node.containers.values())
 
 
 def _of_group(root: Path, pid: int) -> float | None:

@@ -12,7 +12,7 @@ from cmgr.model.values.machine import MachineTold as MachineTold
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
 from cmgr.model.values.messages.health_facts import Answered, HangsSeen
-from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.origins import Origin
@@ -480,6 +480,7 @@ Fact = (
     | TroubleMet
     | HangsSeen
     | Answered
+    | StragglersSeen
     | Tick
     | Resync
     | Answer

@@ -1,7 +1,7 @@
-"""The orders about pieces of hardware that are not there."""
+"""Facts about pieces of hardware: that one is gone for good, and that one is slower than its like."""
 
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import ChipId, Straggler
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,3 +10,10 @@ class ChipForgetOrdered:
 
     chip: ChipId
     who: str
+
+
+@dataclass(frozen=True, slots=True)
+class StragglersSeen:
+    """All chips that lag behind those with which they work. Told when these are others than before."""
+
+    chips: tuple[Straggler, ...]
