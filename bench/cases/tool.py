@@ -22,8 +22,9 @@ def run(site: Site) -> list[Figure]:
 
 def _first_stops(site: Site, case: str, strategy: str, stopped: int, ring: int) -> list[Figure]:
     """From the moment before the program has the event: it looks for one every ms, which is part of the figure."""
-    speaker = Speaker(site.new_folder(), chips=CHIPS, ring=ring)
+    speaker = Speaker(chips=CHIPS, ring=ring)
     with ExitStack() as stack:
+        stack.callback(speaker.remove)
         service, records = site.settled(speaker.program, CHIPS, strategy, stack)
         waited = []
         for _ in range(ROUNDS):

@@ -11,9 +11,9 @@ from tests.system.conftest import Install
 
 
 @pytest.fixture
-def served(install: Install, folder: Path) -> tuple[Service, Speaker]:
+def served(install: Install) -> tuple[Service, Speaker]:
     """A service that is not started yet, with a pretended container on chip 0, which is reset with chip 1."""
-    speaker = Speaker(folder / "speaker")
+    speaker = Speaker()
     settings = {"driver": "tool", "tool.program": str(speaker.program), "tool.call_timeout": "2s", "resync": "1s"}
     service = install(settings)
     service.pretend("web")

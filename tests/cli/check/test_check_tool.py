@@ -1,6 +1,7 @@
 """`cmgr check --tool PROGRAM`: a program that speaks for chips, tried; whatever is wrong is told in its own words."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -19,7 +20,7 @@ def states(home: Home, speaker: Speaker) -> dict[str, list[tuple[str, str]]]:
 
 
 def test_one_that_is_right_has_no_error(home: Home) -> None:
-    speaker = Speaker(home.folder / "speaker", beat=5)
+    speaker = Speaker(beat=5)
     found = states(home, speaker)
     assert found["describe"][0] == ("ok", "4 chips of standin in 2 rings")
     assert found["codes"] == [("ok", "3 codes with text and level")]
@@ -49,35 +50,37 @@ def test_one_that_is_right_has_no_error(home: Home) -> None:
 def test_a_mistake_is_told_with_the_words_that_were_said(
     home: Home, name: str, said: str, what: str, told: str
 ) -> None:
-    speaker = Speaker(home.folder / "speaker")
+    speaker = Speaker()
     speaker.put(name, said)
     errors = [text for state, text in states(home, speaker)[what] if state == "error"]
     assert any(told in text for text in errors), errors
 
 
 def test_a_chip_that_there_is_not_must_not_be_well(home: Home) -> None:
-    speaker = Speaker(home.folder / "speaker", chips=2)
+    speaker = Speaker(chips=2)
     speaker.put("say.read", '{"chip":0}\n{"chip":1}\n{"chip":9999}\n')
     assert ("error", "it says that chip 9999 is well, which there is not") in states(home, speaker)["read"]
 
 
 def test_what_it_lacks_is_a_warning(home: Home) -> None:
-    speaker = Speaker(home.folder / "speaker", can=[], codes=[], beat=0)
+    speaker = Speaker(can=[], codes=[], beat=0)
     found = states(home, speaker)
     assert [found[what][0][0] for what in ("reset", "processes", "codes")] == ["warning"] * 3
     assert "it names no beat" in found["watch"][0][1]
 
 
-def test_a_program_that_others_can_write_is_not_run(home: Home) -> None:
-    speaker = Speaker(home.folder / "speaker")
-    speaker.program.chmod(0o777)
-    found = states(home, speaker)
-    assert list(found) == ["program"]
-    assert found["program"][0][0] == "error"
+def test_a_program_that_others_can_write_is_not_run_and_the_hint_mends_it(home: Home) -> None:
+    speaker = Speaker()
+    for path, mode in ((speaker.program, 0o777), (speaker.folder, 0o1777)):
+        path.chmod(mode)
+        (found,) = json.loads(home.here("check", "--tool", str(speaker.program), "--json").out)["findings"]
+        assert (found["what"], found["state"]) == ("program", "error")
+        subprocess.run(["sh", "-c", found["hint"]], check=True)
+    assert "error" not in {state for found in states(home, speaker).values() for state, _ in found}
 
 
 def test_it_needs_no_configuration_and_shows_rows(home: Home) -> None:
-    speaker = Speaker(home.folder / "speaker")
+    speaker = Speaker()
     told = home.cmgr("check", "--tool", str(speaker.program))
     assert told.out.splitlines()[0].split() == ["STATE", "WHAT", "FOUND"]
     assert told.code == 0
@@ -87,7 +90,7 @@ def test_check_names_the_program_of_the_configuration_and_what_it_cannot_do(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CMGR_DRIVER", "tool")
-    speaker = Speaker(home.folder / "speaker", can=[])
+    speaker = Speaker(can=[])
     home.configure(f'tool.program = "{speaker.program}"')
     (home.folder / "state").mkdir(exist_ok=True)
     found = json.loads(home.here("check", "--json").out)["findings"]

@@ -23,8 +23,8 @@ RING = (ChipId(0), ChipId(1))
 
 
 @pytest.fixture
-def speaker(tmp_path: Path) -> Speaker:
-    return Speaker(tmp_path / "speaker")
+def speaker() -> Speaker:
+    return Speaker()
 
 
 def test_a_chip_is_known_by_all_that_is_said_of_it(speaker: Speaker) -> None:
@@ -87,6 +87,14 @@ def test_a_program_that_others_may_write_is_not_run(speaker: Speaker) -> None:
         open_tool(speaker)
 
 
+def test_a_program_in_a_folder_that_only_its_sticky_bit_protects_is_not_run(speaker: Speaker) -> None:
+    speaker.folder.chmod(0o1777)
+    with pytest.raises(DriverError, match="others can write the directory") as refused:
+        open_tool(speaker)
+    subprocess.run(["sh", "-c", refused.value.hint], check=True)
+    open_tool(speaker)
+
+
 def test_a_program_that_others_come_to_own_is_not_run_again(speaker: Speaker) -> None:
     driver = open_tool(speaker)
     speaker.folder.chmod(0o777)
@@ -97,8 +105,8 @@ def test_a_program_that_others_come_to_own_is_not_run_again(speaker: Speaker) ->
     assert speaker.resets == []
 
 
-def test_without_a_program_the_driver_is_missing(tmp_path: Path) -> None:
-    gone = Speaker(tmp_path / "gone")
+def test_without_a_program_the_driver_is_missing() -> None:
+    gone = Speaker()
     gone.program.unlink()
     with pytest.raises(DriverMissing, match="is not there"):
         open_tool(gone)
@@ -152,7 +160,7 @@ def test_a_chip_whose_processes_are_not_told_does_not_answer(speaker: Speaker) -
     assert driver.read(RING)[0].error.endswith("processes does not say")
 
 
-def test_a_program_that_resets_nothing_has_its_chips_isolated(speaker: Speaker, tmp_path: Path) -> None:
+def test_a_program_that_resets_nothing_has_its_chips_isolated(speaker: Speaker) -> None:
     speaker.set(can=[])
     driver = open_tool(speaker)
     with pytest.raises(ResetRefused, match="resets no chips"):

@@ -1,7 +1,6 @@
 """The contract, kept by a program that speaks for chips."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -19,8 +18,8 @@ class TestTool(ChipDriverContract):
     moment = RESETS
 
     @pytest.fixture(autouse=True)
-    def _speaker(self, tmp_path: Path) -> None:
-        self.speaker = Speaker(tmp_path / "speaker", boots_by_hand=True)
+    def _speaker(self) -> None:
+        self.speaker = Speaker(boots_by_hand=True)
         self.told = True
 
     def open(self, sweep: timedelta = HOUR) -> ChipDriver:

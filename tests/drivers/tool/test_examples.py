@@ -13,6 +13,7 @@ from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId
 from tests.drivers.contract import HOLDER, HOUR, Told
 from tests.drivers.tool.driver import CHILDREN
+from tests.fakes.workshop import trusted_folder
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
@@ -90,8 +91,8 @@ class Amd:
 
 
 @pytest.fixture
-def amd(tmp_path: Path) -> Amd:
-    return Amd(tmp_path)
+def amd() -> Amd:
+    return Amd(trusted_folder())
 
 
 @pytest.mark.parametrize("habit", HABITS)
@@ -164,17 +165,18 @@ def test_amd_has_no_use_of_event(amd: Amd) -> None:
 
 
 @pytest.fixture
-def gaudi(tmp_path: Path) -> Path:
-    tool = tmp_path / "hl-smi"
+def gaudi() -> Path:
+    folder = trusted_folder()
+    tool = folder / "hl-smi"
     tool.write_text((FAKES / "hl_smi.sh").read_text())
     tool.chmod(0o755)
-    (tmp_path / "modules").write_text("0 0000:B3:00.0 AN1 HL-325L 0\n1 0000:B4:00.0 AN2 HL-325L 0\n")
+    (folder / "modules").write_text("0 0000:B3:00.0 AN1 HL-325L 0\n1 0000:B4:00.0 AN2 HL-325L 0\n")
     for number in range(2):
-        status = tmp_path / f"sys/accel{number}/device/status"
+        status = folder / f"sys/accel{number}/device/status"
         status.parent.mkdir(parents=True)
         status.write_text("operational\n")
-    places = {"SMI=/usr/bin/hl-smi": f"SMI={tool}", "SYS=/sys/class/accel": f"SYS={tmp_path}/sys"}
-    return installed("gaudi", tmp_path, places)
+    places = {"SMI=/usr/bin/hl-smi": f"SMI={tool}", "SYS=/sys/class/accel": f"SYS={folder}/sys"}
+    return installed("gaudi", folder, places)
 
 
 def test_gaudi_keeps_what_is_asked_of_a_program(gaudi: Path) -> None:

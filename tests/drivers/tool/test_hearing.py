@@ -18,8 +18,8 @@ Open = Callable[..., ToolDriver]
 
 
 @pytest.fixture
-def speaker(tmp_path: Path) -> Speaker:
-    return Speaker(tmp_path / "speaker")
+def speaker() -> Speaker:
+    return Speaker()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """How containers ask for the chips is learned from the program's own words."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +21,8 @@ DESCRIBED = """
 
 
 @pytest.fixture(autouse=True)
-def chips(tmp_path: Path) -> Iterator[dict[int, Chip]]:
-    speaker = Speaker(tmp_path / "speaker")
+def chips() -> Iterator[dict[int, Chip]]:
+    speaker = Speaker()
     speaker.put("say.describe", DESCRIBED.strip() + '"shares":[{"id":"part-7","names":["p7"]}]}\n')
     found = open_tool(speaker).chips()
     learn(Config(driver="tool", state_dir=str(speaker.folder)))

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.workshop import trusted_folder
+
 RESETS, ISOLATES, NOTHING = "0000A001", "0000A002", "0000A003"
 """Faults of the levels RestartNPU, SeparateNPU and NotHandleFault."""
 
@@ -16,11 +18,10 @@ SPEAKER = Path(__file__).parent / "speaker.py"
 
 
 class Speaker:
-    """Installed in this folder."""
+    """Installed in a folder of its own, which cmgr trusts."""
 
-    def __init__(self, folder: Path, **changes: Any) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, **changes: Any) -> None:
+        self.folder = folder = trusted_folder()
         self.program = folder / "speaker"
         # Its own interpreter, bare: it begins in a third of the time.
         self.program.write_text(f"#!{sys.executable} -SE\n{SPEAKER.read_text(encoding='utf-8')}", encoding="utf-8")
