@@ -4,6 +4,7 @@ Whatever is wrong is told with the very words that the program has said.
 """
 
 import os
+import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -29,6 +30,11 @@ NOBODY = 9999
 AT_ONCE = 4
 BEATS = 30.0
 """So many seconds a beat is waited for here."""
+
+ENDS = 1.0
+"""Within so many seconds a `watch` that has only its first line to say has ended."""
+
+LOOK = 0.05
 
 
 def tried(path: str) -> Iterator[Finding]:
@@ -175,11 +181,17 @@ def _watched(path: str, said: Description, seconds: float) -> Iterator[Finding]:
     try:
         ear.start(seconds)
         if not heard.wait(0) and ear.deaf():
-            hint = "its first line is {}, as soon as it hears"
-            yield Finding("watch", ERROR, f"{ear.deaf()} (after {span(timedelta(seconds=seconds))})", hint)
+            hint = f"its first line is {{}}, as soon as it hears: within {span(timedelta(seconds=seconds))}"
+            yield Finding("watch", ERROR, ear.deaf(), hint)
             return
         beat = min(said.about.beat, BEATS)
-        if beat and not again.wait(beat):
+        until = time.monotonic() + (beat or ENDS)
+        while not (over := ear.deaf()) and not again.wait(LOOK) and time.monotonic() < until:
+            pass
+        if over:
+            yield Finding("watch", ERROR, over, "it goes on for ever")
+            return
+        if beat and not again.is_set():
             yield Finding("watch", ERROR, f"no second line within its beat of {beat:g} s", "say {} that often")
             return
         if not beat:

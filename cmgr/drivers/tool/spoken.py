@@ -28,12 +28,13 @@ Variable = Annotated[str, like(re.compile(r"[A-Z][A-Z0-9_]{0,63}"), "the name of
 Kind = Annotated[
     str, like(re.compile(r"(?:[a-z0-9.-]{1,63}/[A-Za-z0-9._-]{1,63})?"), "a vendor and a class, such as maker.com/chip")
 ]
-Path = Annotated[str, like(re.compile(r"/dev/[!-~]{1,120}"), "the path of a device file, such as /dev/chip0")]
+Path = Annotated[str, like(re.compile(r"/dev/[!-~]{1,120}"), "the path of a device file in /dev, such as /dev/chip0")]
 Name = Annotated[str, like(re.compile(r"[!-~]{1,80}"), "a name of at most 80 letters, without spaces")]
 Bus = Annotated[
     str,
     like(
-        re.compile(r"(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])?"), "a PCI address in small letters: 0000:3b:00.0"
+        re.compile(r"(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])?"),
+        "a PCI address in small letters, such as 0000:3b:00.0",
     ),
 ]
 Text = Annotated[str, line(400)]
@@ -300,7 +301,7 @@ def _lines(text: str, take: Callable[[Mapping[str, Any]], Any]) -> tuple[list[An
             try:
                 found.append(take(_object(said)))
             except ValueError as error:
-                mistakes.append(f"line {number}: {error}: {said!a:.120}")
+                mistakes.append(f"line {number}: {error}: {said!a:.400}")
     return found, mistakes
 
 

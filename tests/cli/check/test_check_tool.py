@@ -38,12 +38,19 @@ def test_one_that_is_right_has_no_error(home: Home) -> None:
         ("say.describe", '{"version":3,"name":"x"}\n{"chip":0}\n', "describe", "it speaks version 3, and this cmgr"),
         ("say.describe", "WARNING: no\n", "describe", "line 1: "),
         ("exit.describe", "4", "describe", "it ended with 4: "),
+        (
+            "say.describe",
+            f'{{"version":1,"name":"x"}}\n{{"chip":0,"serial":"{"A" * 100}","bus":"3B:00.0"}}\n',
+            "describe",
+            '"bus":"3B:00.0"',
+        ),
         ("say.read", '{"chip":0}\n', "read", "no line for chips 1-3"),
         ("say.read", '{"chip":0,"faults":["00000BAD"]}\n', "read", "00000BAD: no such code is described"),
         ("say.read", '{"chip":0,"faults":"none"}\n', "read", "faults: must be a list: '{"),
         ("say.processes", '{"chip":0,"processes":[{"pid":"1"}]}\n', "processes", "pid: must be a whole number"),
         ("say.measure", '{"chip":0,"Temp C":1}\n', "measure", "must be small letters, digits and underscores"),
         ("say.watch", "", "watch", "it has ended, with exit code 0"),
+        ("say.watch", "{}\n", "watch", "it has ended, with exit code 0"),
         ("say.watch", "hello\n", "watch", "it says what cannot be understood"),
     ],
 )  # fmt: skip
@@ -67,6 +74,13 @@ def test_what_it_lacks_is_a_warning(home: Home) -> None:
     found = states(home, speaker)
     assert [found[what][0][0] for what in ("reset", "processes", "codes")] == ["warning"] * 3
     assert "it names no beat" in found["watch"][0][1]
+
+
+def test_a_watch_without_a_beat_that_ends_is_an_error(home: Home) -> None:
+    speaker = Speaker(beat=0)
+    speaker.put("say.watch", "{}\n")
+    ((state, text),) = states(home, speaker)["watch"]
+    assert (state, "it has ended, with exit code 0" in text) == ("error", True)
 
 
 def test_a_program_that_others_can_write_is_not_run_and_the_hint_mends_it(home: Home) -> None:
