@@ -177,6 +177,14 @@ def test_a_reset_that_the_program_refuses_is_refused_in_its_words(speaker: Speak
         open_tool(speaker).reset(RING, [RING[0]], frozenset({RESETS}))
 
 
+def test_a_refusal_counts_whatever_the_exit_code(speaker: Speaker) -> None:
+    speaker.set(refuses="somebody has it open")
+    speaker.put("exit.reset", "3")
+    speaker.occur(0, RESETS)
+    with pytest.raises(ResetRefused, match="somebody has it open"):
+        open_tool(speaker).reset(RING, [RING[0]], frozenset({RESETS}))
+
+
 def test_a_reset_that_fails_says_why(speaker: Speaker) -> None:
     speaker.set(fails="the firmware says no")
     speaker.occur(0, RESETS)
