@@ -6,7 +6,7 @@ from cmgr.model.holds.restarters import taken
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.units import unit_of
-from cmgr.model.values.holds import Hold, HoldState, entered
+from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, full_name
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
@@ -111,7 +111,10 @@ def container_removed(turn: Turn, key: ContainerKey, by: str) -> None:
         removed = container is not None and container.auto_remove
         why = "it was started with --rm, and its end removed it" if removed else "somebody removed it"
         lines = () if removed else hold.anew or (container.anew if container is not None else ())
-        lose(turn, hold, f"{why}{f', says {by}' if lines else ''}; cmgr cannot start it again", lines)
+        if hold.cause is Cause.HEAL and hold.died:  # Not by cmgr it is down: who clears it away has seen that.
+            turn.tell(hold, f"{hold.name} is forgotten: {why}")
+        else:
+            lose(turn, hold, f"{why}{f', says {by}' if lines else ''}; cmgr cannot start it again", lines)
     turn.drop_hold(key)
     turn.drop_container(key)
 

@@ -9,6 +9,7 @@ from cmgr.model.values.holds import Cause, HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.services.containers import UNHEALTHY, Exit, Heal
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import missing
 from tests.model.builders import T0, Cmgr, container, key, seconds
 from tests.model.healing.ailing import NEVER, WEB, ailing, becomes, runs
@@ -191,12 +192,25 @@ def test_one_that_a_person_forgets_is_left_as_it_is_in_this_life(ails: str) -> N
     assert len(cmgr.sent(StartContainer)) == 1, "another life is another matter"
 
 
-def test_one_that_is_removed_is_forgotten() -> None:
+def test_a_dead_one_that_is_removed_is_forgotten_for_that_is_a_persons_word() -> None:
     cmgr = ailing()
     cmgr.dies("web")
     cmgr.removes("web")
     assert cmgr.held() == []
     assert not cmgr.node.healings
+    assert not cmgr.node.troubles, "there is nothing to acknowledge"
+    assert cmgr.notes(NoteKind.HOLD)[-1] == "web is forgotten: somebody removed it"
+
+
+def test_one_that_is_removed_in_a_stop_of_ours_is_lost() -> None:
+    cmgr = ailing()
+    becomes(cmgr, UNHEALTHY)
+    cmgr.wait(9)
+    cmgr.wait(2, run=False)
+    cmgr.run(ListContainers)
+    cmgr.answer(StopContainer)
+    cmgr.removes("web")
+    assert (TroubleKind.LOST, "docker//web") in cmgr.node.troubles
 
 
 @pytest.mark.parametrize("how", ["observe", "maintenance"])
