@@ -11,7 +11,7 @@ from cmgr.host.bus import Bus
 from cmgr.model.values.services.containers import Container, Exit
 from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.clients import Call, commands, names_of, tells_of
-from cmgr.runtimes.systemd.unit import Described, described
+from cmgr.runtimes.systemd.unit import DOWN, Described, described
 
 Clients = Callable[[], Mapping[str, Sequence[Call]]]
 Named = Callable[[], Mapping[str, Collection[Container]]]
@@ -68,7 +68,7 @@ class Looks:
         """Return the unit as it is now."""
         wish = self._units.get(name, Unit(name))
         told = bus.properties(bus.ask("LoadUnit", "s", name))
-        found = described(name, told, wish)
+        found = described(name, told, wish, _left(bus, name, told))
         with self._lock:
             unit = self._completed(found)
             self._note(unit)
@@ -120,3 +120,11 @@ class Looks:
         if now.exit is not None and now.run in (self._stopped.get(now.name), self._ordered.get(now.name)):
             now = replace(now, exit=replace(now.exit, asked=True))
         return replace(found, container=now, began=began)
+
+
+def _left(bus: Bus, name: str, told: Mapping[str, Any]) -> int:
+    """Return the main process of a unit that is down, if it lives all the same: systemd has not seen its end."""
+    pid = told.get("ExecMainPID", 0)
+    if told.get("ActiveState") not in DOWN or not pid or told.get("ExecMainExitTimestampMonotonic"):
+        return 0
+    return pid if pid in {number for _, number, _ in bus.ask("GetUnitProcesses", "s", name)} else 0

@@ -72,17 +72,20 @@ class SystemdRuntime:
                 with suppress(ContainerError):  # It may have ended this moment.
                     bus.ask("KillUnit", "ssi", key.id, "all", _SIGKILL)
                 _result(bus, job, _KILL)
-            now = self._looks.unit(bus, key.id).container
+            unit = self._looks.unit(bus, key.id)
+        now = unit.container
         if now.running and now.run != before.run:
             raise RunsAgain(f"cannot {what}: it runs again", now.run)
         if now.running:
-            raise ContainerError(f"cannot {what}: it runs still", hint=f"systemctl status {key.id}")
+            raise ContainerError(f"cannot {what}: {unit.left or 'it runs still'}", hint=f"systemctl status {key.id}")
         return Halt(before.run)
 
     def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         what = f"start unit {key.id}"
         with self._looks.bus(what) as bus:
             unit = self._there(bus, what, key)
+            if unit.left:
+                raise RuntimeAils(f"cannot {what}: {unit.left}", hint=f"systemctl status {key.id}")
             if unit.container.running:
                 return unit.container.run
             if unit.loaded == "masked":

@@ -9,12 +9,14 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import BY_ID
 from cmgr.model.values.handling.questions import OWN_MACHINE
 from cmgr.model.values.node import SYSTEMD
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.runtimes.labels import LONGEST_GRACE
 
 NAME = SYSTEMD
 
-_DOWN = ("inactive", "failed", "maintenance")
+DOWN = ("inactive", "failed", "maintenance")
+"""A process of the unit may live all the same (`left`): one that no kill ends, or that is not to be killed."""
+
 _TAKES = ("ConsistsOf", "BoundBy", "RequiredBy", "PropagatesStopTo")
 """So systemd calls the units that it stops with one: those that have PartOf=, BindsTo= or Requires= on it, say."""
 
@@ -33,7 +35,8 @@ class Described:
     """A unit. `loaded`: systemd's word for whether there is such a unit. `result`: how its last life went.
 
     `began`: when that life did, in microseconds of the monotonic clock; 0 when systemd knows of none. `ordered`: that
-    life is ending, by a job: somebody's stop of this unit, or of one that it goes with.
+    life is ending, by a job: somebody's stop of this unit, or of one that it goes with. `left`: in words, that systemd
+    has given it up, and its main process lives: on its chips, and of no use.
     """
 
     container: Container
@@ -41,6 +44,7 @@ class Described:
     result: str
     began: int
     ordered: bool
+    left: str = ""
 
     @property
     def gone(self) -> bool:
@@ -52,10 +56,14 @@ def key(unit: str) -> ContainerKey:
     return ContainerKey(NAME, "", unit)
 
 
-def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
-    """Read what systemd answered of the unit; `wish` is what the configuration says of it."""
+def described(name: str, told: Mapping[str, Any], wish: Unit, left: int = 0) -> Described:
+    """Read what systemd answered of the unit; `wish` is what the configuration says of it.
+
+    `left`: its main process, where that lives though systemd says that the unit is down.
+    """
     active, restarting = told.get("ActiveState"), str(told.get("SubState", "")).startswith(_RESTARTING)
-    running = active not in _DOWN
+    words = f"systemd calls it {active}, and its process {left} lives" if left else ""
+    running = active not in DOWN or bool(left)
     run = "".join(f"{byte:02x}" for byte in told.get("InvocationID", b""))
     result = str(told.get("Result", "success"))
     container = Container(
@@ -73,10 +81,12 @@ def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
         starting=active == "activating" and not restarting,
         revived=bool(told.get("NRestarts")),
         takes=frozenset(unit for way in _TAKES for unit in told.get(way, ()) if unit.endswith(".service")),
+        health=UNHEALTHY if left else "",
+        warnings=(words,) if left else (),
     )
     # A start that takes too long fails with its job.
     ordered = active == "deactivating" and result == "success" and bool(told.get("Job", (0,))[0])
-    return Described(container, str(told.get("LoadState", "")), result, _began(told), ordered)
+    return Described(container, str(told.get("LoadState", "")), result, _began(told), ordered, words)
 
 
 def _began(told: Mapping[str, Any]) -> int:

@@ -1,6 +1,7 @@
 """The traps of units, on a real systemd."""
 
 import socket
+import subprocess
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -8,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.settings import Unit
-from cmgr.errors import ContainerError, RuntimeDown
+from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
 from cmgr.model.values.chips import BY_ID
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages.facts import ContainerSeen, RuntimeUp
-from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.systemd.looks import Looks
 from cmgr.runtimes.systemd.runtime import SystemdRuntime
@@ -104,6 +105,29 @@ def test_a_unit_that_loads_is_starting_and_its_start_is_not_waited_for_to_the_en
     loaded.touch()
     eventually(lambda: not listed(world).starting)
     assert (listed(world).running, listed(world).run) == (True, run)
+
+
+def test_a_unit_that_systemd_has_given_up_while_its_process_lives_is_neither_stopped_nor_started(
+    world: SystemdWorld,
+) -> None:
+    # As where a process hangs in the driver of its chip: no kill ends that.
+    stays = "trap '' TERM; systemd-notify --ready; while :; do sleep 0.1; done"
+    command = f'/bin/sh -c "{stays}"'
+    world.define(LLM.id, Type="notify", NotifyAccess="all", SendSIGKILL="no", TimeoutStopSec="1", ExecStart=command)
+    world.start(LLM)
+    pid = world.systemd.property(LLM.id, "MainPID")
+    lives = f"systemd calls it failed, and its process {pid} lives"
+    with pytest.raises(ContainerError, match=lives):
+        world.runtime.stop(LLM, LONG)
+    assert world.systemd.property(LLM.id, "ActiveState") == "failed"
+    unit = listed(world)
+    assert (unit.running, unit.health, unit.warnings) == (True, UNHEALTHY, (lives,))
+    with pytest.raises(RuntimeAils, match=lives):
+        world.runtime.start(LLM, NO_RESTART)
+    subprocess.run(world.systemd.inside("kill", "-KILL", pid), check=True, timeout=PATIENCE)
+    eventually(lambda: not listed(world).running, why="its process has ended")
+    assert world.runtime.stop(LLM, LONG).run == unit.run
+    assert world.runtime.start(LLM, NO_RESTART) == listed(world).run
 
 
 @pytest.mark.parametrize("unit", [LLM.id, "base.service"])

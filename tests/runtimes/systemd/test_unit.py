@@ -8,7 +8,7 @@ import pytest
 from cmgr.config.settings import Unit
 from cmgr.config.spelling import is_unit
 from cmgr.host.bus import object_path
-from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.containers import UNHEALTHY, Exit
 from cmgr.runtimes.labels import LONGEST_GRACE
 from cmgr.runtimes.systemd.unit import described
 
@@ -65,6 +65,15 @@ def test_an_end_of_which_systemd_knows_no_times_is_nobodys() -> None:
 def test_a_unit_that_is_between_two_states_runs() -> None:
     for state in ("active", "activating", "deactivating", "reloading"):
         assert described("llm.service", {"ActiveState": state}, Unit("llm.service")).container.running
+
+
+def test_a_unit_that_is_down_runs_while_its_main_process_lives_and_is_of_no_use() -> None:
+    for state in ("inactive", "failed", "maintenance"):
+        unit = described("llm.service", {"ActiveState": state}, Unit("llm.service"), left=12)
+        assert unit.left == f"systemd calls it {state}, and its process 12 lives"
+        assert (unit.container.running, unit.container.exit) == (True, None)
+        assert (unit.container.health, unit.container.warnings) == (UNHEALTHY, (unit.left,))
+        assert not described("llm.service", {"ActiveState": state}, Unit("llm.service")).container.running
 
 
 def test_a_unit_that_waits_for_its_next_restart_is_not_starting_and_one_that_is_reloaded_neither() -> None:
