@@ -11,23 +11,34 @@ _LONGEST = 2**16
 
 
 def lives(pid: int, id_: str) -> bool:
-    """Return whether the process is in a control group of this container: its number may be another one's by now."""
+    """Return whether the process is in a control group of this container: its number may be another one's by now.
+
+    A process that has ended, and of which only its parent does not know yet, has nothing open any more.
+    """
     if pid <= 0:
         return False
     try:
         with (_PROC / str(pid) / "cgroup").open("rb") as file:
-            return id_ in file.read(_LONGEST).decode("utf-8", "replace")
-    except OSError:
+            its = id_ in file.read(_LONGEST).decode("utf-8", "replace")
+        stat = _stat(pid)
+        # Its first thread may end before the others.
+        return its and (stat[0] not in ("Z", "X") or stat[17] != "1")
+    except (OSError, IndexError):
         return False
 
 
 def began(pid: int) -> str:
     """Return when a process began, in ticks since the boot; empty when it has gone."""
     try:
-        # The second field is the program's name in brackets, which may have any character in it.
-        return (_PROC / str(pid) / "stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+        return _stat(pid)[19]
     except (OSError, IndexError):
         return ""
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what proc(5) calls the fields of `stat`, from the third on."""
+    # The second field is the program's name in brackets, which may have any character in it.
+    return (_PROC / str(pid) / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
 
 
 def unlisted(engine: str, known: Iterable[tuple[Container, int]]) -> Iterator[Container]:

@@ -57,8 +57,10 @@ class Deaths:
     def started(self, id_: str, at: float = math.inf) -> None:
         """A new life began then: nobody has told it anything, but for what was ordered before this was told."""
         with self._lock:
-            life = _Life(begun=True)
-            life.ours = [began for began in self._lives.get(id_, life).ours if began > at]
+            life, before = _Life(begun=True), self._lives.get(id_, _Life())
+            life.ours = [began for began in before.ours if began > at]
+            if before.theirs is not None and before.theirs[0] > at:
+                life.theirs, life.told, life.orders = before.theirs, before.told, {None: before.theirs[1]}
             self._lives[id_] = life
 
     def told(self, id_: str, until: float = math.inf, code: int | None = None) -> None:
@@ -86,6 +88,16 @@ class Deaths:
                 life.theirs = life.theirs[0], max(until, life.theirs[1])
             else:
                 life.theirs, life.told = (since, until), by_the_clock(since)
+
+    def found_ending(self, id_: str) -> None:
+        """A look has found it in the midst of its end: podman tells of no order, and calls nobody so without one.
+
+        Where no stop of ours began it is somebody else's, which counts until it has ended.
+        """
+        with self._lock:
+            ours = self._lives.setdefault(id_, _Life()).ours
+        if not ours:
+            self.asked_to_end(id_, time.monotonic(), math.inf)
 
     def stopping(self, id_: str) -> float:
         """A stop of ours begins. Return when."""

@@ -1,7 +1,7 @@
 """Docker's description of a container (the JSON of `docker inspect`) turned into a `Container`. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
@@ -17,6 +17,10 @@ from cmgr.runtimes.labels import LONGEST_GRACE
 NAME = "docker"
 
 _RUNNING = ("running", "paused", "restarting")
+ENDING = ("stopping", "removing")
+"""So podman calls one that is being ended, which its process may live through for a long grace. It does so for ever of
+one whose monitor was killed, and that is dead: the word alone says nothing."""
+
 _HEALTHS = ("starting", "healthy", UNHEALTHY)
 _LIMITS = (
     *("BlkioWeight", "CpuShares", "CpuPeriod", "CpuQuota", "CpuRealtimePeriod", "CpuRealtimeRuntime", "CpusetCpus"),
@@ -62,32 +66,36 @@ _PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot b
 Brought = frozenset[str] | None
 """As in `labels.wishes`."""
 
+Living = Callable[[int, str], bool]
+"""As `living.lives`; it is asked of a container that is being ended."""
+
 
 def labels_of(document: object) -> Mapping[str, str]:
     """Return the labels in Docker's description of a container, or of an image."""
     return texts(mapping(mapping(document).get("Config")).get("Labels"))
 
 
-def described(document: object, majors: claims.Majors, brought: Brought = frozenset()) -> Described:
+def described(
+    document: object, majors: claims.Majors, brought: Brought = frozenset(), lives: Living = lambda pid, id_: False
+) -> Described:
     """Read Docker's answer; `majors` as in `claims.from_numbers`. Raises `ContainerError` when that is no container."""
     whole = mapping(document)
     id_ = text(whole, "Id")
     if not id_:
         raise ContainerError("cannot read Docker's description of a container: it has no id")
     config, host, state = (mapping(whole.get(part)) for part in ("Config", "HostConfig", "State"))
-    auto_remove = host.get("AutoRemove") is True
-    told = labels_of(document)
+    auto_remove, told = host.get("AutoRemove") is True, labels_of(document)
     wished = labels.wishes(told, auto_remove=auto_remove, brought=brought)
     asked = claims.Claims() if wished.ignored else _asked(config, host, whole.get("Mounts"), majors)
-    running, frozen = is_running(state), state.get("Paused") is True
-    run = text(state, "StartedAt")
+    status, run, frozen = text(state, "Status"), text(state, "StartedAt"), state.get("Paused") is True
+    running, pid, end = _life(state, id_, lives)
     container = Container(
         key=key(id_),
         name=text(whole, "Name").lstrip("/") or id_[:12],
         claims=asked.chips,
         running=running,
         run=run if moment(run) else "",
-        exit=None if running else _exit(state),
+        exit=end,
         grace=wished.grace if wished.grace is not None else _grace(config, host),
         # Docker checks no paused one: what it says is of the time before.
         health=_health(state) if running and not frozen else "",
@@ -96,7 +104,7 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
         auto_remove=auto_remove,
         warnings=asked.warnings,
         frozen=running and frozen,
-        restarting=state.get("Restarting") is True or text(state, "Status") == "restarting",
+        restarting=state.get("Restarting") is True or status == "restarting",
         image=text(config, "Image"),
         joins=_joins(host),
         network=_network(host, mapping(whole.get("NetworkSettings"))),
@@ -106,7 +114,7 @@ def described(document: object, majors: claims.Majors, brought: Brought = frozen
     concerns = bool(asked.chips or asked.warnings or container.composed or container.joins) or labels.wished(told)
     limits = tuple(str(host.get(name)) for name in _LIMITS)
     checked = _checked(state, mapping(config.get("Healthcheck"))) if container.health else None
-    return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits, checked)
+    return Described(container, signal, status, concerns, pid, limits, checked)
 
 
 def _network(host: Json, settings: Json) -> Network:
@@ -154,9 +162,15 @@ def key(id_: str) -> ContainerKey:
     return ContainerKey(NAME, "", id_)
 
 
-def is_running(state: Json) -> bool:
-    """Return whether a container in this `State` holds its chips."""
-    return state.get("Running") is True or text(state, "Status") in _RUNNING
+def _life(state: Json, id_: str, lives: Living) -> tuple[bool, int, Exit | None]:
+    """Return whether it holds its chips, its first process, and how it has ended."""
+    status, pid = text(state, "Status"), _number(state, "Pid")
+    if status in ENDING:
+        pid = pid if lives(pid, id_) else 0
+        # How one that is stopping has ended nobody knows yet: podman repeats what it knew of the life before.
+        return pid > 0, pid, _exit(state) if not pid and status != "stopping" else None
+    running = state.get("Running") is True or status in _RUNNING
+    return running, pid, None if running else _exit(state)
 
 
 def _health(state: Json) -> str:

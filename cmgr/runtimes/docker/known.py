@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 
 from cmgr.frozen import replace
-from cmgr.runtimes.docker.inspect import Described
+from cmgr.runtimes.docker.inspect import ENDING, Described
 from cmgr.runtimes.memory import Memory, Ticket
 
 _GOOD_FOR = 300.0
@@ -86,7 +86,8 @@ class Known(Memory[str, Described]):
         """Return the description if it still holds, given the state that the list says."""
         with self._lock:
             found, since = self._last.get(id_), self._flowing_since
-            if found is None or since is None or found.state != state:
+            # Of the end of one that is being ended no event may tell.
+            if found is None or since is None or found.state != state or state in ENDING:
                 return None
             ticket = self._tickets[id_]
             checked = found.checked

@@ -22,7 +22,7 @@ from cmgr.runtimes.docker import anew, inside
 from cmgr.runtimes.docker.ailments import is_dockers
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
-from cmgr.runtimes.docker.inspect import NAME, Described, described, key, labels_of, restart_policy, unreadable
+from cmgr.runtimes.docker.inspect import ENDING, NAME, Described, described, key, labels_of, restart_policy, unreadable
 from cmgr.runtimes.docker.known import Known
 from cmgr.runtimes.docker.origin import origin_of
 from cmgr.runtimes.docker.shims import end_idle_shims
@@ -32,7 +32,7 @@ from cmgr.runtimes.documents import Json, ended, items, mapping, text
 from cmgr.runtimes.images import Decided, Images
 from cmgr.runtimes.joined import Donor
 from cmgr.runtimes.labels import LONGEST_GRACE
-from cmgr.runtimes.living import unlisted
+from cmgr.runtimes.living import lives, unlisted
 
 _LATE = 1.0
 """Seconds by which Docker's word of a stop that worked may come after the answer to another one."""
@@ -328,7 +328,9 @@ class DockerRuntime:
         image = text(mapping(document), "Image")
         ask = partial(self._images.once, image, partial(self._image_labels, image, seconds or self._limits.look))
         brought = self._images.brought(key(id_), labels_of(document), ask)
-        found = described(document, majors_here(), brought)
+        found = described(document, majors_here(), brought, lives)
+        if found.state in ENDING and found.container.running:
+            self._deaths.found_ending(id_)
         if found.concerns and found.container.running and (given := mounted_in(found.pid)):
             found = replace(found, container=replace(found.container, claims=found.container.claims | given))
         elif found.concerns and not found.container.running:

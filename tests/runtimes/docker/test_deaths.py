@@ -48,6 +48,9 @@ AT = datetime(2024, 5, 1, tzinfo=UTC)
         ("start obeyed past-die", True),
         ("start die obeyed", False),
         ("start past-die told", None),
+        ("start ending past-die", True),
+        ("start ending over past-die", True),
+        ("start ending past-die start past-die", None),
     ],
 )
 def test_a_death_is_asked_for_when_its_life_was_told_to_end_and_that_is_not_over(
@@ -63,6 +66,8 @@ def test_a_death_is_asked_for_when_its_life_was_told_to_end_and_that_is_not_over
                 deaths.told("c", until=now + 12)
             case "obeyed":
                 deaths.obeyed("c")
+            case "ending":
+                deaths.found_ending("c")
             case "over":
                 now += 13
             case "drop":
@@ -224,6 +229,15 @@ def test_that_somebody_asked_for_an_end_is_known_after_such_a_list() -> None:
         ("kill die stop ours", False),
         ("kill die start ours start kill die stop", False),
         ("ours told-late kill ours kill die stop stop", False),
+        # As podman tells: of no order, and seldom of a stop that has worked.
+        ("ending ours die", True),
+        ("ending over ours die", True),
+        ("ending ours ending die", True),
+        ("ours ending die", False),
+        ("ours ending ours ending die", False),
+        ("ending die start ours die", False),
+        ("ending told-late ours die", True),
+        ("ending start ours die", False),
     ],
 )
 def test_a_stop_of_somebody_else_that_was_under_way_when_ours_began_is_known(story: str, theirs: bool) -> None:
@@ -236,6 +250,8 @@ def test_a_stop_of_somebody_else_that_was_under_way_when_ours_began_is_known(sto
                 began = deaths.stopping("c") + ahead
             case "kill":
                 deaths.asked_to_end("c", now, now + 12)
+            case "ending":
+                deaths.found_ending("c")
             case "over":
                 ahead += 60
             case "die":

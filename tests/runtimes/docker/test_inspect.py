@@ -200,6 +200,25 @@ def test_a_container_that_holds_its_chips_is_running(name: str) -> None:
     assert read(name).exit is None
 
 
+@pytest.mark.parametrize("status", ["stopping", "removing", "exited", "created", "dead"])
+@pytest.mark.parametrize("alive", [True, False])
+def test_one_that_podman_is_ending_runs_while_its_first_process_lives(status: str, alive: bool) -> None:
+    """podman 4.3.1 says `stopping` with the number of the process, and `Running` is false."""
+    document, asked = copy.deepcopy(INSPECTED["exited"]), list[tuple[int, str]]()
+
+    def lives(pid: int, id_: str) -> bool:
+        asked.append((pid, id_))
+        return alive
+
+    document["State"] |= {"Status": status, "Running": False, "Pid": 4711}
+    found = described(document, MAJORS, lives=lives)
+    ending = status in ("stopping", "removing")
+    assert asked == [(4711, document["Id"])] * ending
+    assert found.container.running is (alive and ending)
+    assert (found.container.exit is None) is (found.container.running or status == "stopping")
+    assert (found.pid == 0) is (ending and not alive)
+
+
 def test_an_exited_container_says_how_it_ended() -> None:
     container = read("exited")
     assert container.exit is not None

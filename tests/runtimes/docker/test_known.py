@@ -33,6 +33,13 @@ def test_a_description_does_not_hold_when_the_list_says_another_state(known: Kno
     assert known.fresh("c", "exited") is None
 
 
+@pytest.mark.parametrize("state", ["stopping", "removing"])
+def test_of_one_that_is_being_ended_no_description_holds_for_its_monitor_may_be_gone(state: str, known: Known) -> None:
+    known.put("c", description(state=state), known.ticket())
+    assert known.fresh("c", state) is None
+    assert known.is_followed("c", state)
+
+
 def test_a_description_does_not_hold_after_an_event(known: Known) -> None:
     known.put("c", description(), known.ticket())
     known.touch("other")

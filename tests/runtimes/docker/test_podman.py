@@ -1,13 +1,18 @@
 """The contract of a runtime, kept with podman through its Docker-compatible socket, and where podman differs."""
 
+import os
+import signal
+import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone
 from cmgr.model.values.messages.facts import RuntimeUp
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
-from cmgr.ports import Executing
+from cmgr.ports import Executing, Halt
 from tests.runtimes.contract import LONG, SHORT, RuntimeContract, only
 from tests.runtimes.docker.world import DockerWorld
 from tests.runtimes.told import Told
@@ -15,7 +20,7 @@ from tests.runtimes.world import World
 from tests.support.daemons.daemon import root_folder
 from tests.support.daemons.dockerd import OBEYS
 from tests.support.daemons.podman import Podman
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.docker
 
@@ -29,6 +34,29 @@ class PodmanWorld(DockerWorld):
 
     def __init__(self, podman: Podman) -> None:
         super().__init__(podman)
+        self.podman = podman
+
+    def state(self, key: ContainerKey) -> str:
+        return str(self.client.inspect_container(key.id)["State"]["Status"])
+
+    def stop_and_start(self, key: ContainerKey) -> None:
+        """Have it begin another life: podman keeps some of what it knew of the one before."""
+        self.client.stop(key.id, timeout=0)
+        self.start(key)
+
+    def monitor(self, key: ContainerKey) -> int:
+        words = self.podman.command("inspect", "--format", "{{.State.ConmonPid}}", key.id)
+        return int(subprocess.run(words, capture_output=True, check=True, timeout=PATIENCE).stdout)
+
+
+@contextmanager
+def being_stopped(world: PodmanWorld, key: ContainerKey) -> Iterator[None]:
+    """Have a person stop it who gives it a long time."""
+    words = world.podman.command("stop", "--time", "600", key.id)
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as person:
+        eventually(lambda: world.state(key) == "stopping")
+        yield
+        person.kill()
 
 
 def refused(world: World, key: ContainerKey, policy: str) -> None:
@@ -83,6 +111,53 @@ class TestPodman(RuntimeContract):
         exit_ = told.down(key).exit
         assert exit_ is not None
         assert not exit_.by_itself
+
+    def test_one_that_somebody_ends_runs_through_its_grace_and_is_his(self, world: PodmanWorld, told: Told) -> None:
+        key = world.create("deaf", ignores_term=True)
+        with being_stopped(world, key):
+            assert only(world).running, "podman says that it is not"
+            assert only(world).exit is None
+            world.die(key)
+            end = told.down(key).exit
+        assert end is not None
+        assert (end.code, end.asked) == (137, True)
+
+    def test_a_stop_of_ours_ends_one_that_somebody_else_ends_more_slowly_and_it_stays_his(
+        self, world: PodmanWorld, told: Told
+    ) -> None:
+        key = world.create("deaf", ignores_term=True)
+        with being_stopped(world, key):
+            assert only(world).running
+            halt = world.runtime.stop(key, SHORT)
+        assert (halt.before, halt.ordered) == (None, True)
+        assert not only(world).running
+
+    def test_in_a_stop_of_ours_it_runs_through_its_grace_and_that_is_nobody_elses(
+        self, world: PodmanWorld, told: Told
+    ) -> None:
+        key = world.create("deaf", ignores_term=True)
+        halts = list[Halt]()
+        stop = threading.Thread(target=lambda: halts.append(world.runtime.stop(key, LONG)))
+        stop.start()
+        eventually(lambda: world.state(key) == "stopping")
+        assert only(world).running
+        world.die(key)
+        stop.join(PATIENCE)
+        assert [halt.ordered for halt in halts] == [False]
+        assert not only(world).running
+
+    def test_the_word_for_its_end_alone_says_nothing_where_its_monitor_was_killed(
+        self, world: PodmanWorld, told: Told
+    ) -> None:
+        key = world.create("deaf", ignores_term=True)
+        world.stop_and_start(key)
+        with being_stopped(world, key):
+            os.kill(world.monitor(key), signal.SIGKILL)
+            assert only(world).running
+            world.die(key)
+            eventually(lambda: not only(world).running, why="its process has ended")
+        assert world.state(key) == "stopping", "podman says that for ever"
+        assert only(world).exit is None, "nobody knows how it ended"
 
     def test_a_restart_policy_is_switched_off_and_put_back(self, world: World, told: Told) -> None:
         key = world.create("web", policy=world.always)
