@@ -477,13 +477,6 @@ def test_a_status_shows_which_unit_is_stopped_in_a_containers_place() -> None:
     assert not rows["llm"]["spared"]
 
 
-def test_a_unit_that_is_down_is_not_said_to_be_stopped_in_a_containers_place() -> None:
-    cmgr = machine()
-    cmgr.sees(unit(running=False, exit=Exit(0, cmgr.now, asked=True)))
-    (row,) = [row for row in view.containers(cmgr.node) if row["name"] == "llm"]
-    assert (row["status"], row["unit"], row["reason"]) == ("running", UNIT, "")
-
-
 def test_nothing_is_reset_under_a_container_whose_unit_is_on_other_chips() -> None:
     cmgr = machine()
     stray = replace(booked(cmgr), chips=frozenset(), claims=frozenset(), covers=frozenset())
