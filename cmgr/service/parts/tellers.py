@@ -17,7 +17,10 @@ from cmgr.service.parts.core import Core
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import steadied
 from cmgr.vendor import learn
-from cmgr.view.troubles import troubles
+from cmgr.view import status as view
+from cmgr.view.status import Own
+from cmgr.view.text import reading, texts
+from cmgr.view.troubles import row
 from cmgr.words import counted, one_line
 
 if TYPE_CHECKING:
@@ -87,20 +90,17 @@ class Summary(Part):
         if now < self._next:  # In a storm it would cost more than what it tells of.
             return
         self._next = now + SUMMARY_SECONDS
-        text = summary(self._node(), self._own().troubles)
+        text = summary(self._node(), self._own())
         if text != self._told:
             self._told = text
             self._notifier.tell(f"STATUS={text}")
 
 
-def summary(node: Node, own: Iterable[Trouble]) -> str:
-    """Return whether all is well, and if not what is most pressing. `own`: what is wrong with the service."""
-    found = troubles(node, own)
-    if found:
-        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        return one_line(f"not well: {found[0].text}{more}")
-    well = "nothing is wrong, in maintenance" if node.maintenance is not None else "all is well"
-    return f"{well}: {counted(len(node.chips), 'chip')}, strategy {node.policy.strategy}"
+def summary(node: Node, own: Own) -> str:
+    """Return whether all is well, and if not what is most pressing: as `cmgr status` has it, but for the figures."""
+    found = reading.in_few_words([row(trouble) for trouble in view.troubles(node, own)])
+    there_is = f"{counted(len(node.chips), 'chip')}, strategy {node.policy.strategy}"
+    return one_line(texts.in_one_line(found, there_is, 0, maintained=node.maintenance is not None))
 
 
 class MachineSources(Part):

@@ -1,5 +1,6 @@
 """Finding one's way in a status: what its rows are called, and what of it is wrong."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cmgr.words import counted
@@ -44,7 +45,11 @@ def ails(container: "shapes.Container") -> bool:
 
 def troubles(status: "shapes.Status") -> list[str]:
     """Return what is wrong, in a few words each; nothing when all is well."""
-    found = status["troubles"]
+    return in_few_words(status["troubles"])
+
+
+def in_few_words(found: "Sequence[shapes.Trouble]") -> list[str]:
+    """Return these in a few words each."""
     others = {t["about"] for t in found if t["kind"] in ("failed", "ailing", "given-up", "idle")}
     told = [t["text"] for t in found if t["kind"] != "down"]
     # Of many that wait for one thing one line says enough, and of one that failed it is said already.

@@ -26,10 +26,13 @@ class Page(NamedTuple):
 
 def headline(status: "shapes.Status", width: int) -> str:
     """Return the whole picture in one line: that all is well, or as much of what is wrong as there is room for."""
-    found = troubles(status)
+    return in_one_line(troubles(status), counts(status), width, maintained=bool(status["service"]["maintenance"]))
+
+
+def in_one_line(found: Sequence[str], there_is: str, width: int, *, maintained: bool) -> str:
+    """Return what is wrong, as much as there is room for; where that is nothing, `there_is`."""
     if not found:
-        well = "nothing is wrong, in maintenance" if status["service"]["maintenance"] else "all is well"
-        return f"{well}: {counts(status)}"
+        return f"{'nothing is wrong, in maintenance' if maintained else 'all is well'}: {there_is}"
     line = f"not well: {found[0]}"
     for n, trouble in enumerate(found[1:], start=1):
         more = f"; and {len(found) - n} more"

@@ -11,6 +11,8 @@ from cmgr.view.status import Own
 from tests.cli.scenes import in_maintenance, in_need, recovering
 from tests.support.picture import machine
 
+WELL = Own("ready", "sim", ())
+
 
 class Heard(Notifier):
     """Keeps what systemd would be told."""
@@ -24,14 +26,15 @@ class Heard(Notifier):
 
 
 def test_it_says_what_is_most_pressing_and_how_much_more_there_is() -> None:
-    assert summary(machine(), ()) == "all is well: 4 chips, strategy never"
-    assert summary(recovering(), ()).startswith("not well: ring 0 is in an episode (waiting)")
-    assert summary(in_need(), ()).endswith(" more")
-    assert summary(replace(machine(), maintenance=in_maintenance().maintenance), ()).startswith(
+    assert summary(machine(), WELL) == "all is well: 4 chips, strategy never"
+    assert summary(recovering(), WELL).startswith("not well: ring 0 is in an episode (waiting)")
+    assert summary(in_need(), WELL).endswith(" more")
+    assert summary(replace(machine(), maintenance=in_maintenance().maintenance), WELL).startswith(
         "nothing is wrong, in m"
     )
     own = Trouble(TroubleKind.DATABASE, "", "the database cannot be written")
-    assert summary(machine(), (own,)) == "not well: the database cannot be written"
+    assert summary(machine(), replace(WELL, state="starting")).startswith("not well: the service is starting")
+    assert summary(machine(), replace(WELL, troubles=(own,))) == "not well: the database cannot be written"
 
 
 def test_systemd_is_told_of_each_change_once_and_not_at_each_step_of_a_storm() -> None:
