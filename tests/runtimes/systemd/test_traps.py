@@ -111,7 +111,8 @@ def test_a_unit_that_systemd_has_given_up_while_its_process_lives_is_neither_sto
     world: SystemdWorld,
 ) -> None:
     # As where a process hangs in the driver of its chip: no kill ends that.
-    stays = "trap '' TERM; systemd-notify --ready; while :; do sleep 0.1; done"
+    # It has no child: systemd starts nothing with SendSIGKILL=no beside what lived on.
+    stays = "trap '' TERM; systemd-notify --ready; exec sleep infinity"
     command = f'/bin/sh -c "{stays}"'
     world.define(LLM.id, Type="notify", NotifyAccess="all", SendSIGKILL="no", TimeoutStopSec="1", ExecStart=command)
     world.start(LLM)
