@@ -30,8 +30,12 @@ def resets_were_safe(service: Service, containers: Containers, on_ring: Collecti
 
 
 def _ran(name: str, at: float, happenings: list[Happening]) -> bool:
-    before = [h.action for h in happenings if h.name == name and h.at <= at and h.action in ("start", "die")]
-    return before[-1] == "start" if before else True
+    turns = [h for h in happenings if h.name == name and h.action in ("start", "die")]
+    before = [h.action for h in turns if h.at <= at]
+    if before:
+        return before[-1] == "start"
+    # Of one that was first started after it, that is the first word.
+    return not turns or turns[0].action == "die"
 
 
 def each_was_stopped_once(containers: Containers, names: Collection[str], monitored: str = "") -> None:
