@@ -102,7 +102,8 @@ def test_a_network_that_a_cleaner_removed_is_told_by_its_name_and_with_what_brin
         eventually(lambda: service.runs("llm"))
         service.inject(0, LATER)
         eventually(lambda: (service.container("llm") or {}).get("status") == "paused")
-        assert client.prune_networks()["NetworksDeleted"] == [llmnet]  # type: ignore[no-untyped-call]
+        # A swarm that this daemon was in before leaves one that goes with it.
+        assert llmnet in client.prune_networks()["NetworksDeleted"]  # type: ignore[no-untyped-call]
     remedy = "docker network create llmnet; docker network connect llmnet llm"
     eventually(lambda: f"its network llmnet was removed: {remedy}" in " ".join(service.cmgr("status").out.split()))
     typed(containers, [remedy.replace("; ", "\n")])
