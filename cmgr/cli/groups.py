@@ -7,7 +7,7 @@ from urllib.parse import quote
 import typer
 
 from cmgr.cli import source
-from cmgr.cli.options import NEEDED, Common, Showing, argument, option
+from cmgr.cli.options import NEEDED, Common, FleetOptions, Showing, argument, option
 from cmgr.cli.orders import given
 from cmgr.cli.show import page
 from cmgr.cli.text import out
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cmgr.view import group_shapes
 
 DEEDS = ("restart", "cancel", "resume")
+FOUNDING = ("setup", "join")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +37,20 @@ class RankOptions(Common):
     group: str = option("--group NAME", "The group whose ranks it is about.", NEEDED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetOptions(Showing):
-    what: str = argument("[status]", "What to show of it.", "status")
-
-
 def fleet(options: FleetOptions) -> None:
-    """Show all appliances of the fleet, and its engine.
+    """Show the fleet: its appliances and its engine.
 
     It says what is wrong on each and what to type there. By the engine the appliances agree on the groups that span
-    them. Each shows that of itself; it is for people, and nothing is decided by it.
+    them. Each shows that of itself; it is for people, and nothing is decided by it. Setup makes a fleet: certificates,
+    an etcd on each machine and its users, and a token for each of the others, which joins by it.
     """
+    if options.what in FOUNDING:
+        from cmgr.cli.founding import found
+
+        (found.setup if options.what == "setup" else found.join)(options)
+        return
     if options.what != "status":
-        raise typer.BadParameter(f"{options.what!r} is not status")
+        raise typer.BadParameter(f"{options.what!r} is not status, {' or '.join(FOUNDING)}")
     told = cast("group_shapes.Fleet", get(source.socket_of(options), "fleet?nodes=true"))
     out.result(told, texts.fleet(told, page()), options.as_json)
 

@@ -120,6 +120,19 @@ class ExplainOptions(Showing):
     lang: str | None = option("--lang LANG", "Of meaning and advice: en or zh. Else as LANG has it.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetOptions(Showing):
+    what: str = argument("[status|setup|join]", "What to do; without it the fleet is shown.", "status")
+    words: list[str] | None = argument("[WORDS]", "With setup: NAME=ADDRESS of each member; with join: a token.", None)
+    here: str | None = option("--here NAME", "With setup: the member that this machine is; else told by its address.")
+    engine: list[str] | None = option("--engine URL", "With setup: an etcd that is there already; repeatable.")
+    ca: Path | None = option("--ca FILE", "With --engine: whom to believe.")
+    root_password: Path | None = option("--root-password FILE", "With --engine: the password of its user root.")
+    prefix: str = option("--prefix PATH", "With setup: where the fleet's keys stand in etcd.", "/cmgr")
+    shows: bool = option("--print", "With setup and join: print what would be done, and do nothing.", False)
+    yes: bool = option("--yes -y", "With setup: do not ask.", False)
+
+
 def command(
     work: Callable[[T], int | None], options: type[T], offers: Mapping[str, Callable[..., object]]
 ) -> Callable[..., None]:

@@ -1,0 +1,279 @@
+"""The commands that make a fleet of appliances, and let one join it."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmgr import trust
+from cmgr.cli import source
+from cmgr.cli.founding import steps
+from cmgr.cli.founding.token import CA, Member, Token, host, members_of, token_of, tokens
+from cmgr.cli.text import out
+from cmgr.errors import CmgrError, ConfigError
+from cmgr.frozen import dataclass, replace
+from cmgr.shortcut import DEFAULT_CONFIG
+
+if TYPE_CHECKING:
+    from cmgr.cli.options import FleetOptions
+
+KEPT = f"{steps.DIRECTORY}/cmgr-fleet.json"
+"""A setup that was interrupted goes on with this: all tokens, and the password of etcd's root."""
+
+ROOT_PASSWORD = f"{steps.DIRECTORY}/root-password"
+
+_LOOK_EVERY = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A fleet that is being made here. `own`: each machine has an etcd of its own; else there is one elsewhere."""
+
+    tokens: tuple[Token, ...]
+    root_password: str
+    own: bool
+    goes_on: bool = False
+
+    @property
+    def is_certified(self) -> bool:
+        return all(token.cert for token in self.tokens)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return tuple(Member(token.name, token.address.strip("[]")) for token in self.tokens)
+
+
+def setup(options: "FleetOptions") -> None:
+    """Make the fleet whose first machine this is."""
+    members = members_of(options.words or (), addressed=not options.engine)
+    fleet = _kept(members) or _new(options, members)
+    here = _here(options, members)
+    config = str(options.config or DEFAULT_CONFIG)
+    if options.shows:
+        out.lines(_shown(fleet, here, config))
+        return
+    variables = _ready(fleet, config)
+    out.told(_promises(fleet))
+    if not options.yes:
+        others = ", ".join(member.name for member in members if member != here)
+        question = f"Make the fleet of {here.name} (this machine) and {others}?" if others else "Make it?"
+        out.confirm("cannot ask whether to make this fleet: there is no terminal", question)
+    _keep(fleet)
+    if fleet.own and not fleet.is_certified:
+        # Nobody has seen what a setup made that ended in here.
+        _all(steps.authority())
+        for member in members:
+            _all(steps.certificate(member))
+        fleet = _certified(fleet)
+        _keep(fleet)
+    own = next(token for token in fleet.tokens if token.name == here.name)
+    _tell_others(fleet, own)
+    if not source.configuration(options).fleet.engine:
+        _all(steps.joining(own, config, variables))
+    _wait(fleet, own)
+    _all(steps.users(fleet.tokens, fleet.root_password, own=fleet.own, goes_on=fleet.goes_on))
+    if fleet.own:
+        steps.Write(ROOT_PASSWORD, f"{fleet.root_password}\n").do()
+    os.unlink(KEPT)
+    out.told(["The fleet is made. See it: cmgr check, then cmgr fleet status"])
+
+
+def join(options: "FleetOptions") -> None:
+    """Let this machine join by a token."""
+    if not options.words or len(options.words) > 1:
+        raise ConfigError("cannot join a fleet: name one token", hint="cmgr fleet join NAME.join")
+    path = options.words[0]
+    token = token_of(sys.stdin.read() if path == "-" else trust.read(path), path)
+    config = str(options.config or DEFAULT_CONFIG)
+    if options.shows:
+        variables = steps.variables_file() if token.cluster else ""
+        out.lines(line for step in steps.joining(token, config, variables) for line in step.shown())
+        return
+    variables = _ready(Fleet((token,), "", own=bool(token.cluster)), config)
+    _all(steps.joining(token, config, variables))
+    if path != "-":
+        os.unlink(path)  # It is for one machine, and has its key.
+    more = " Its etcd answers when enough of the others have joined." if token.cluster else ""
+    out.told([f"This machine is {token.name} of the fleet.{more} See it: cmgr check, then cmgr fleet status"])
+
+
+def _new(options: "FleetOptions", members: Sequence[Member]) -> Fleet:
+    own = not options.engine
+    endpoints = [f"https://{host(m.address)}:2379" for m in members] if own else options.engine or []
+    made = tokens(members, options.prefix, endpoints, [secrets.token_urlsafe(24) for _ in members])
+    if own:
+        return Fleet(made, secrets.token_urlsafe(24), own=True)
+    ca = _text(str(options.ca)) if options.ca else ""
+    password = trust.read(str(options.root_password)).strip() if options.root_password else ""
+    return Fleet(tuple(replace(token, ca=ca) for token in made), password, own=False)
+
+
+def _kept(members: Sequence[Member]) -> Fleet | None:
+    """Return what an interrupted setup of the same members has left."""
+    try:
+        told = json.loads(Path(KEPT).read_text())
+        found = Fleet(
+            tuple(token_of(json.dumps(token), KEPT) for token in told["tokens"]),
+            told["root_password"],
+            told["own"],
+            goes_on=True,
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CmgrError(f"cannot go on with {KEPT}: {error}", hint=f"rm {KEPT}") from None
+    if found.members != tuple(members):
+        hint = f"name the same, or begin again: rm {KEPT} {steps.CA_KEY}"
+        raise CmgrError(f"cannot set this fleet up: one of other members was begun here ({KEPT})", hint=hint)
+    return found
+
+
+def _keep(fleet: Fleet) -> None:
+    told = {
+        "tokens": [json.loads(token.text) for token in fleet.tokens],
+        "root_password": fleet.root_password,
+        "own": fleet.own,
+    }
+    steps.Write(KEPT, json.dumps(told)).do()
+
+
+def _here(options: "FleetOptions", members: Sequence[Member]) -> Member:
+    """Return which of them this machine is."""
+    name = options.here or ("" if options.engine is None else members[0].name)
+    found = [m for m in members if m.name == name] if name else [m for m in members if _is_ours(m.address)]
+    if len(found) != 1:
+        said = f"{name} is none of the members" if name else "not just one of these addresses is this machine's"
+        raise CmgrError(f"cannot set the fleet up: {said}", hint="say which member this machine is: --here NAME")
+    return found[0]
+
+
+def _is_ours(address: str) -> bool:
+    """Whether this machine has the address: only then can a socket be bound to it."""
+    import socket
+
+    family = socket.AF_INET6 if ip_address(address).version == 6 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
+def _ready(fleet: Fleet, config: str) -> str:
+    """Return the file of variables of this machine's etcd. Raises `CmgrError`: something is missing or in the way."""
+    if os.geteuid():
+        raise CmgrError("cannot change this machine's settings: that takes root", hint="sudo cmgr fleet …")
+    if re.search(r"^\s*\[fleet\]", _text(config), re.MULTILINE) and not fleet.goes_on:
+        hint = "see it: cmgr fleet status; to make another, remove that table"
+        raise CmgrError(f"cannot add [fleet] to {config}: it is there already", hint=hint)
+    if not fleet.own:
+        if shutil.which("etcdctl") is None and len(fleet.tokens) > 1:
+            raise CmgrError("cannot speak to etcd: etcdctl is not installed", hint="apt-get install etcd-client")
+        return ""
+    variables = steps.variables_file()
+    if len(fleet.tokens) > 1 and shutil.which("openssl") is None:
+        raise CmgrError("cannot make certificates: openssl is not installed", hint="apt-get install openssl")
+    if not fleet.goes_on and (steps.set_already(variables) or Path(steps.CA_KEY).exists()):
+        has = f"{variables} has settings" if steps.set_already(variables) else f"there is {steps.CA_KEY}"
+        hint = "use it: cmgr fleet setup --engine https://…; or remove what is not needed any more"
+        raise CmgrError(f"cannot set etcd up: somebody has done that here already ({has})", hint=hint)
+    return variables
+
+
+def _certified(fleet: Fleet) -> Fleet:
+    """Return it with what was made for its members."""
+    ca = _text(CA)
+    made = {token: f"{steps.DIRECTORY}/{token.name}" for token in fleet.tokens}
+    certified = (
+        replace(token, ca=ca, cert=_text(f"{own}.pem"), key=_text(f"{own}.key")) for token, own in made.items()
+    )
+    return replace(fleet, tokens=tuple(certified))
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except (OSError, ValueError) as error:
+        raise CmgrError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _tell_others(fleet: Fleet, own: Token) -> None:
+    """Write the tokens of the others, and say what to do with them."""
+    told = []
+    for token in fleet.tokens:
+        if token != own:
+            path = f"{steps.DIRECTORY}/{token.name}.join"
+            steps.Write(path, token.text).do()
+            to = f"root@{token.address.strip('[]') or token.name}"
+            told.append(f"for {token.name}: scp {path} {to}: && ssh {to} cmgr fleet join {token.name}.join")
+    if told:
+        out.lines(["", "Bring each of the others its token, which is a secret, and have it join:"])
+        out.lines(f"  {line}" for line in told)
+        out.lines([""])
+    out.flush()
+
+
+def _wait(fleet: Fleet, own: Token) -> None:
+    """Wait until etcd answers. A person may end that, and type the same line again later."""
+    asked = steps.answers(own, fleet.root_password)
+    if not fleet.own:
+        if (failed := asked.tried()) is not None:
+            raise CmgrError(f"cannot use etcd: {failed}", hint="cmgr check")
+        return
+    told = False
+    while (failed := asked.tried()) is not None:
+        if not told:
+            out.told(["Waiting until enough of them answer. Ctrl-C ends that; the same line goes on with it."])
+            out.flush()
+            told = True
+        time.sleep(_LOOK_EVERY)
+
+
+def _all(them: Iterable[steps.Step]) -> None:
+    for step in them:
+        step.do()
+
+
+def _shown(fleet: Fleet, here: Member, config: str) -> Iterator[str]:
+    own = next(token for token in fleet.tokens if token.name == here.name)
+    variables = steps.variables_file() if fleet.own else ""
+    if fleet.own and not fleet.is_certified:
+        yield from (line for step in steps.authority() for line in step.shown())
+        for member in fleet.members:
+            yield from (line for step in steps.certificate(member) for line in step.shown())
+    for token in fleet.tokens:
+        if token is not own:
+            yield f"# writes {steps.DIRECTORY}/{token.name}.join (mode 600): its certificate, key and password"
+    if fleet.own:
+        own = replace(own, ca="# as it is made above", cert="# as it is made above")
+    yield from (line for step in steps.joining(own, config, variables) for line in step.shown())
+    made = steps.users(fleet.tokens, fleet.root_password, own=fleet.own, goes_on=fleet.goes_on)
+    yield from (line for step in made for line in step.shown())
+
+
+def _promises(fleet: Fleet) -> Iterator[str]:
+    """Say what such a fleet survives."""
+    count = len(fleet.tokens)
+    if not fleet.own:
+        yield "While etcd is away, groups over several appliances wait with their starts; all else goes on as ever."
+    elif count == 1:
+        yield "A fleet of one has nobody to agree with; others can join only when it is set up anew."
+    elif count == 2:
+        yield (
+            "Two machines: while one is away, etcd writes nothing, and a group over both waits with its starts; such a "
+            "group could not run then anyway. Each recovers its own containers as ever."
+        )
+    else:
+        away = (count - 1) // 2
+        yield (
+            f"{count} machines: etcd goes on while {away} of them {'is' if away == 1 else 'are'} away. Each recovers "
+            "its own containers whatever the others do."
+        )
