@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.cli.founding.token import token_of
 from tests.support.daemons.etcd import plain
 from tests.support.waiting import PATIENCE, eventually
 
@@ -126,6 +127,9 @@ def test_three_machines_become_a_fleet_though_the_setup_is_killed_on_the_way(mac
     for name in "bc":
         (machines[name].folder / "etc" / f"{name}.join").write_bytes(tokens[name].read_bytes())
         machines[name].file(f"/etc/{name}.join").chmod(0o600)
+        # As where a join was killed on its way.
+        with machines[name].file("/etc/default/etcd").open("a") as file:
+            file.write(token_of(tokens[name].read_text(), name).variables)
         code, said, failed = machines[name].cmgr("fleet", "join", f"/etc/{name}.join")
         assert (code, failed) == (0, ""), said
         assert f"This machine is {name} of the fleet." in said

@@ -181,8 +181,9 @@ def _ready(fleet: Fleet, config: str) -> str:
     variables = steps.variables_file()
     if len(fleet.tokens) > 1 and shutil.which("openssl") is None:
         raise CmgrError("cannot make certificates: openssl is not installed", hint="apt-get install openssl")
-    if not fleet.goes_on and (steps.set_already(variables) or Path(steps.CA_KEY).exists()):
-        has = f"{variables} has settings" if steps.set_already(variables) else f"there is {steps.CA_KEY}"
+    is_set = steps.set_already(variables, fleet.tokens[0].variables if len(fleet.tokens) == 1 else "")
+    if not fleet.goes_on and (is_set or Path(steps.CA_KEY).exists()):
+        has = f"{variables} has settings" if is_set else f"there is {steps.CA_KEY}"
         hint = "use it: cmgr fleet setup --engine https://…; or remove what is not needed any more"
         raise CmgrError(f"cannot set etcd up: somebody has done that here already ({has})", hint=hint)
     return variables

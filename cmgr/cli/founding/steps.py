@@ -212,9 +212,9 @@ def variables_file() -> str:
     return str(found[-1])
 
 
-def set_already(path: str) -> bool:
-    """Whether somebody has set variables of etcd in this file."""
+def set_already(path: str, ours: str) -> bool:
+    """Whether somebody has set variables of etcd in this file. `ours`: those that an earlier try of this has left."""
     try:
-        return bool(re.search(r"^\s*ETCD_", Path(path).read_text(), re.MULTILINE))
+        return bool(re.search(r"^\s*ETCD_", Path(path).read_text().replace(ours, ""), re.MULTILINE))
     except (OSError, ValueError):
         return False
