@@ -59,6 +59,7 @@ COMMANDS = {
     "maintenance": ("orders", "maintenance", "MaintenanceOptions"),
     "acknowledge": ("orders", "acknowledge", "AcknowledgeOptions"),
     "reload": ("orders", "reload", "ReloadOptions"),
+    "setup": ("setup.wizard", "setup", "SetupOptions"),
     "check": ("check.check", "check", "CheckOptions"),
     "migrate": ("migrate", "migrate", "MigrateOptions"),
     "bundle": ("bundle", "bundle", "BundleOptions"),

@@ -174,12 +174,13 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
         raise CmgrError(f"cannot write {names}: there already", hint="--force replaces what is there")
     for path, text in texts.items():
         try:
-            _put(path, text, force)
+            put(path, text, force)
         except OSError as error:
             raise CmgrError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _put(path: Path, text: str, force: bool) -> None:
+def put(path: Path, text: str, force: bool) -> None:
+    """Write a configuration whole or not at all, for the group that could read it before. Raises `OSError`."""
     with atomic.written(path, MODE, replace=force) as file:
         with suppress(PermissionError):  # Only root and its members may give a file to a group.
             os.fchown(file.fileno(), -1, _group(path))

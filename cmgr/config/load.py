@@ -87,6 +87,16 @@ def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str
     return _whole(build({**found, **flags}))
 
 
+def in_file(path: str) -> dict[str, object]:
+    """Return what the file sets, by key, as TOML gives it; nothing where there is none. Raises `ConfigError`."""
+    text = trust.read_if_there(path)
+    said = [*_from_file(parse_toml(text or "", path), sections(), path)]
+    _, mistakes = _values(said)
+    if mistakes:
+        raise _refused(mistakes)
+    return {item.setting.key: item.raw for item in said if isinstance(item, Given)}
+
+
 def written(config: Config) -> str:
     """Return the settings that are not as by default as a file has them; lists of tables are left out."""
     known, default, given = settings(), values(Config()), values(config)

@@ -137,6 +137,7 @@ RUN: Mapping[str, tuple[str, int]] = {
     "maintenance": ("on --for 1h", 0),
     "acknowledge": ("--all", 1),
     "reload": ("", 0),
+    "setup": ("--yes --dry-run", 0),
     "check": ("", 0),
     "migrate": ("--unit /usr/lib/systemd/system/cmgr.service", 0),
     "bundle": ("/root/b.tar.gz", 0),

@@ -6,7 +6,7 @@ Whatever a text is made of, no control character of it reaches a terminal.
 import os
 import select
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from cmgr.errors import CmgrError
@@ -75,6 +75,30 @@ def confirm(refusal: str, question: str) -> None:
 
     if not typer.confirm(question, err=True):
         raise CmgrError("nothing was done")
+
+
+def ask(question: str, proposal: str, take: Callable[[str], object]) -> str:
+    """Return the answer that is typed, or the proposal; asked again where `take` raises `ValueError`."""
+    import typer
+
+    def taken(text: str) -> str:
+        try:
+            take(text.strip())
+        except ValueError as error:
+            raise typer.BadParameter(f"must be {error}") from None
+        return text.strip()
+
+    told([question])
+    flush()
+    return str(typer.prompt(">", default=proposal, show_default=bool(proposal), value_proc=taken, err=True))
+
+
+def agreed(question: str, proposal: bool) -> bool:
+    """Return whether whoever types says yes."""
+    import typer
+
+    flush()
+    return bool(typer.confirm(question, default=proposal, err=True))
 
 
 def remark(text: str) -> None:

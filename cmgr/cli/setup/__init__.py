@@ -1,0 +1,1 @@
+"""`cmgr setup`: from an installed package to a service that recovers containers."""

@@ -1,0 +1,139 @@
+"""The questions of `cmgr setup`: each is answered by an option, by whoever types, or as is proposed."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cmgr.cli.options import Common, option
+from cmgr.cli.setup import whom
+from cmgr.cli.setup.dozen import IGNORE, OBSERVE, RECEIVERS, RESERVE, STRATEGY, WINDOW
+from cmgr.cli.text import out
+from cmgr.config.around import Receiver
+from cmgr.config.kinds import Kind
+from cmgr.config.schema import row, settings
+from cmgr.config.settings import Config
+from cmgr.config.spelling import quoted
+from cmgr.errors import Misused
+from cmgr.frozen import dataclass
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.view.advice import called
+from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.model.values.node import Node
+
+Answers = dict[str, object]
+"""By the key of its setting, as TOML has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupOptions(Common):
+    strategy: str | None = option("--strategy NAME", "Whose containers are stopped: never, singleRecover, ringRecover.")
+    observe: bool | None = option("--observe/--no-observe", "At first decide and record everything, and do nothing.")
+    ignore: list[str] | None = option("--ignore PATTERN", "A container that uses no chip, by its name; repeatable.")
+    alarm: list[str] | None = option("--alarm URL", "Who is told, as JSON over HTTP; repeatable.")
+    alertmanager: list[str] | None = option("--alertmanager URL", "An Alertmanager that is told; repeatable.")
+    window: list[str] | None = option("--window TIMES", 'For faults that can wait: "Sat 02:00-04:00"; repeatable.')
+    spares: str | None = option("--spares N", "So many free chips are kept for services on slots.")
+    yes: bool = option("--yes -y", "Take what is proposed, and ask nothing.", False)
+    dry_run: bool = option("--dry-run", "Show what would be written, and do nothing.", False)
+
+
+def said(options: SetupOptions) -> Answers:
+    """Return what the options answer. Raises `Misused` with every mistake in them."""
+    known, mistakes, found = settings(), list[str](), Answers()
+
+    def take(name: str, kind: Kind, text: str) -> object:
+        raw = kind.parse(text)
+        try:
+            kind.take(raw)
+        except ValueError as error:
+            mistakes.append(f"{name} {quoted(text)}: must be {error}")
+        return raw
+
+    if options.strategy is not None:
+        found[STRATEGY] = take("--strategy", known[STRATEGY].kind, options.strategy)
+    if options.observe is not None:
+        found[OBSERVE] = options.observe
+    if options.spares is not None:
+        found[RESERVE] = take("--spares", known[RESERVE].kind, options.spares)
+    for key, name, words in ((IGNORE, "--ignore", options.ignore), (WINDOW, "--window", options.window)):
+        if words:
+            found[key] = [text for text in words if take(name, known[key].kind, text) is not None]
+    receivers = [{"url": take("--alarm", _address(), url)} for url in options.alarm or ()]
+    receivers += [_alertmanager(take("--alertmanager", _address(), url)) for url in options.alertmanager or ()]
+    if receivers:
+        found[RECEIVERS] = receivers
+    if mistakes:
+        told = mistakes[0] if len(mistakes) == 1 else counted(len(mistakes), "mistake")
+        raise Misused(f"cannot set up: {told}", mistakes=tuple(mistakes))
+    return found
+
+
+def _address() -> Kind:
+    return next(setting.kind for setting in row(Receiver) if setting.key == "url")
+
+
+def _alertmanager(url: object) -> dict[str, object]:
+    return {"url": url, "format": "alertmanager"}
+
+
+def proposed(config: Config, node: "Node | None") -> Strategy:
+    """Return the strategy that is taken where nobody names one: the present one, if it stops anybody."""
+    if config.strategy is not Strategy.NEVER:
+        return config.strategy
+    return Strategy.SINGLE if node is None else whom.proposed(node)
+
+
+def typed(config: Config, node: "Node | None", given: Answers) -> Iterator[tuple[str, object]]:
+    """Ask for what is not given, and yield the answers by key."""
+    strategy = given.get(STRATEGY) or _strategy(node, proposed(config, node))
+    yield STRATEGY, strategy
+    if OBSERVE not in given and strategy != Strategy.NEVER:
+        yield (
+            OBSERVE,
+            out.agreed("Only observe at first: decide and record everything, and do nothing?", config.observe),
+        )
+    if IGNORE not in given and node is not None:
+        yield IGNORE, [*_ignored(node)]
+    if RECEIVERS not in given and not config.alarms.receivers:
+        yield RECEIVERS, [*_receivers()]
+    if WINDOW not in given:
+        question = (
+            "When may services be stopped for faults that can wait, such as Sat 02:00-04:00; Sun? "
+            "Nothing: they run on until nobody uses the chips."
+        )
+        windows = config.levels.FreeRestartNPU.window
+        yield WINDOW, _answer(WINDOW, question, "; ".join(each.text for each in windows))
+    if RESERVE not in given:
+        question = "How many free chips are kept for services on slots, which move there from a chip that is isolated?"
+        yield RESERVE, _answer(RESERVE, question, str(config.spares.reserve))
+
+
+def _answer(key: str, question: str, proposal: str) -> object:
+    kind = settings()[key].kind
+    return kind.parse(out.ask(question, proposal, lambda text: kind.take(kind.parse(text))))
+
+
+def _strategy(node: "Node | None", proposal: Strategy) -> object:
+    out.told(["", "Whose containers are stopped when a chip faults?"])
+    for strategy in Strategy:
+        out.lines(["", f"{strategy}:"])
+        out.told(f"- {sentence}" for sentence in whom.stopped(node, strategy))
+    return _answer(STRATEGY, "", str(proposal))
+
+
+def _ignored(node: "Node") -> Iterator[str]:
+    for container in whom.doubtful(node):
+        name = called(node, container.key)
+        if out.agreed(f"{name} can reach every chip. Does it use none, as monitors do not?", False):
+            yield container.name
+
+
+def _receivers() -> Iterator[dict[str, object]]:
+    question = (
+        "Who is told of recoveries and troubles? An address that takes JSON over HTTP, or an Alertmanager's. "
+        "Nothing: nobody."
+    )
+    url = out.ask(question, "", lambda text: _address().take(text) if text else "")
+    if url:
+        yield _alertmanager(url) if out.agreed("Is that an Alertmanager?", ":9093" in url) else {"url": url}
