@@ -67,9 +67,9 @@ class ChipDriver(Protocol):
 
         They boot afterwards: `read` tells when. Looks once more first: raises `ResetRefused`, with nothing reset,
         when a process is on any of `chips`, one of them does not answer that question, or none of `faulty` reports
-        one of `codes`. Without any code no fault is asked for: a person has ordered it for `faulty`, or these did not
-        come up after the last reset. The rest holds as ever.
-        Blocks for minutes. NOT safe to repeat. Raises `DriverError`.
+        one of `codes`; and for whatever else has kept it from being begun. Without any code no fault is asked for: a
+        person has ordered it for `faulty`, or these did not come up after the last reset. The rest holds as ever.
+        Blocks for minutes. NOT safe to repeat. Raises `DriverError` when it has begun and not gone well.
         """
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from cmgr.errors import DriverError, ResetRefused
+from cmgr.errors import ResetRefused
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, listed
 
@@ -19,16 +19,16 @@ def of_one_ring(
 ) -> dict[ChipId, T]:
     """Return what `find` knows of each of the chips that are to be reset.
 
-    Raises `DriverError` where it knows nothing of one, or those of them that are `present` are not of one ring.
+    Raises `ResetRefused` where it knows nothing of one, or those of them that are `present` are not of one ring.
     """
     ring: dict[ChipId, T] = {}
     for chip in chips:
         known = find(chip)
         if known is None:
-            raise DriverError(f"cannot reset {listed(chips)}: there is no chip {chip}")
+            raise ResetRefused(f"cannot reset {listed(chips)}: there is no chip {chip}")
         ring[chip] = known
     if len({chip.ring for chip in present() if chip.id in ring}) != 1:
-        raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
+        raise ResetRefused(f"cannot reset {listed(chips)}: they are not of one ring")
     return ring
 
 
@@ -70,10 +70,10 @@ class Resets:
         self._closed = False
 
     def begin(self, chips: Sequence[ChipId]) -> None:
-        """Note that a reset of these begins. Raises `ResetRefused` when one is under way, `DriverError` when closed."""
+        """Note that a reset of these begins. Raises `ResetRefused` when one is under way, or closed."""
         with self._lock:
             if self._closed:
-                raise DriverError(f"cannot reset {listed(chips)}: the driver is closed")
+                raise ResetRefused(f"cannot reset {listed(chips)}: the driver is closed")
             if (self._in_reset | self._called).intersection(chips):
                 raise ResetRefused(f"cannot reset {listed(chips)}: an earlier reset is under way")
             self._in_reset.update(chips)

@@ -32,7 +32,7 @@ class Ended:
     """How it ended. `code`: its exit code, -N for signal N, None when it could not be run, was killed, or nobody knows.
 
     `why`: why there is no code. `output`: the end of what it said, standard error with it. `found`: an earlier life had
-    begun it.
+    begun it. `executed`: false where nothing of it ever ran.
     """
 
     code: int | None
@@ -40,6 +40,7 @@ class Ended:
     output: str
     seconds: float
     found: bool = False
+    executed: bool = True
 
     @property
     def well(self) -> bool:

@@ -209,7 +209,7 @@ class Unit:
             case ["oom-kill", _, _]:
                 return self._over(None, f"was killed after {self._took:.1f} s for its use of memory")
             case [_, code, status] if (code, status) == (_EXITED, _NOT_EXECUTED):
-                return self._over(None, "cannot be run: systemd could not execute it")
+                return self._over(None, "cannot be run: systemd could not execute it", executed=False)
             case [_, code, int(status)] if code == _EXITED:
                 return self._over(status, "")
             case [_, code, int(status)] if code in (_KILLED, _DUMPED):
@@ -221,8 +221,8 @@ class Unit:
     def _took(self) -> float:
         return time.monotonic() - self._began
 
-    def _over(self, code: int | None, why: str) -> Ended:
-        ended = Ended(code, why, self._said.text(), self._took, self._found)
+    def _over(self, code: int | None, why: str, *, executed: bool = True) -> Ended:
+        ended = Ended(code, why, self._said.text(), self._took, self._found, executed)
         self._close()
         return ended
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.errors import DriverError, ResetRefused
+from cmgr.errors import ResetRefused
 from cmgr.model.values.chips import ChipId, rings_of
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
@@ -278,8 +278,8 @@ class ChipDriverContract(ABC):
         with pytest.raises(ResetRefused):
             driver.reset(ring, [ring[0]], frozenset({self.code}))
 
-    def test_a_reset_of_a_chip_that_is_not_there_is_an_error(self, driver: ChipDriver) -> None:
-        with pytest.raises(DriverError):
+    def test_a_reset_of_a_chip_that_is_not_there_is_refused(self, driver: ChipDriver) -> None:
+        with pytest.raises(ResetRefused):
             driver.reset([ChipId(9999)], [ChipId(9999)], frozenset({self.code}))
 
     def test_chips_can_be_read_on_as_many_threads_as_the_driver_says(self, driver: ChipDriver) -> None:

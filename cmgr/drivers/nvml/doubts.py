@@ -63,7 +63,7 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
         )
     if seen.divided and not settings.mig_tool:
         yield Doubt(
-            "GPUs are divided by MIG: they are not reset, and isolated when that would have been needed",
+            "GPUs are divided by MIG: they are not reset, and a ring that needs it waits for a person",
             "set nvml.mig_tool to a program that makes their parts again",
         )
     if seen.divided:

@@ -21,7 +21,7 @@ from typing import Any
 
 from cmgr import typed
 from cmgr.drivers.program import wire
-from cmgr.drivers.program.link import Late, Link, Lost
+from cmgr.drivers.program.link import Late, Link, Lost, Unasked
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.frozen import dataclass
 from cmgr.model.pieces import matched
@@ -159,6 +159,8 @@ class ProgramDriver:
             self._in_reset.update(chips)
         try:
             self._ask("reset", chips=list(chips), faulty=list(faulty), codes=sorted(codes))
+        except Unasked as error:
+            raise ResetRefused(f"cannot reset {listed(chips)}") from error
         except Lost as error:
             raise DriverError(f"cannot tell how the reset of {listed(chips)} went") from error
         finally:
@@ -222,10 +224,10 @@ class ProgramDriver:
     # Its programs.
 
     def _ask(self, do: str, seconds: float | None = None, **words: Any) -> Any:
-        """Return the answer of the program that serves. Raises as `Link.ask`; `DriverError` before one does."""
+        """Return the answer of the program that serves. Raises as `Link.ask`; `Unasked` before one does."""
         link = self._link
         if link is None:
-            raise DriverError(f"cannot drive the chips: {self.refusal()}")
+            raise Unasked(f"cannot drive the chips: {self.refusal()}")
         return link.ask(do, seconds, **words)
 
     def _begun(self) -> tuple[Link, Mapping[str, Any]]:

@@ -21,6 +21,10 @@ class Lost(DriverError):
     """The program is gone, or what it says cannot be understood: there will be no answer."""
 
 
+class Unasked(Lost):
+    """It was gone before it was asked, so that it has begun nothing."""
+
+
 class _Answer:
     def __init__(self) -> None:
         self.come = threading.Event()
@@ -68,7 +72,7 @@ class Link:
         answer = _Answer()
         with self._lock:
             if self.lost:
-                raise Lost(f"cannot drive the chips: {self.lost}")
+                raise Unasked(f"cannot drive the chips: {self.lost}")
             number = next(self._numbers)
             self._waiting[number] = answer
             with suppress(OSError):  # The reader notices, too, and answers everything.

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.config.sim import Sim, SimEvent
+from cmgr.drivers.resets import of_one_ring
 from cmgr.drivers.sim import machine as sim_machine
 from cmgr.drivers.sim import world as sim_world
 from cmgr.drivers.sim.chips import NEVER, SimChips
@@ -239,12 +240,11 @@ class SimDriver:
 
     def _check_ring(self, chips: Sequence[ChipId]) -> None:
         if self._closed:
-            raise DriverError(f"cannot reset {listed(chips)}: the driver is closed")
-        rings = {self._chips.chip(chip).chip.ring for chip in chips}
-        if len(rings) != 1:
-            raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
+            raise ResetRefused(f"cannot reset {listed(chips)}: the driver is closed")
+        known = {chip.id: chip for chip in self.chips()}
+        of_one_ring(chips, known.get, known.values)
         if self._in_reset.intersection(chips):
-            raise DriverError(f"cannot reset {listed(chips)}: a reset is under way")
+            raise ResetRefused(f"cannot reset {listed(chips)}: a reset is under way")
 
     def _wait_in_reset(self, chips: Sequence[ChipId], done: float) -> None:
         self._in_reset.update(chips)

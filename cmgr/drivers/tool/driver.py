@@ -273,7 +273,10 @@ class ToolDriver:
     def _run_reset(self, chips: Sequence[ChipId], held: int) -> None:
         """Have the program reset them. It is never killed, not even by the end of cmgr: it may be in the kernel."""
         numbers = tuple(map(str, chips))
-        asked.trusted(self._path, SETTING)
+        try:
+            asked.trusted(self._path, SETTING)
+        except DriverError as error:
+            raise ResetRefused(f"cannot reset {listed(chips)}: {error.message}", hint=error.hint) from error
         act = Act(f"tool-reset-{'-'.join(numbers)}", (self._path, "reset", *numbers), asked.ENVIRONMENT, None)
         try:
             begun = self._around.host.begin(act, held)
@@ -289,6 +292,8 @@ class ToolDriver:
     def _judge(self, ended: Ended, chips: Sequence[ChipId]) -> None:
         if why := spoken.refusal(ended.output):
             raise ResetRefused(f"cannot reset {listed(chips)}: {why}")
+        if not ended.executed:
+            raise ResetRefused(f"cannot reset {listed(chips)}: {self._path} {ended.why}", hint=f"correct {SETTING}")
         if not ended.well:
             how = ended.why or f"ended with {ended.code}"
             raise DriverError(f"cannot reset {listed(chips)}: {self._path} {how}: {last_line(ended.output)}")

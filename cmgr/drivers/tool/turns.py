@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cmgr.errors import DriverError, ResetRefused
+from cmgr.errors import ResetRefused
 from cmgr.model.values.chips import RingId
 
 NAME = "tool-reset-{}.lock"
@@ -28,13 +28,13 @@ class Turns:
     def taken(self, ring: RingId) -> Iterator[int]:
         """Give the open file that a program which resets this ring has to hold.
 
-        Raises `ResetRefused` while another one holds it, `DriverError` when there can be none.
+        Raises `ResetRefused` while another one holds it, and when there can be none.
         """
         path = self._path(ring)
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         except OSError as error:
-            raise DriverError(f"cannot open {path}: {error.strerror}") from error
+            raise ResetRefused(f"cannot reset ring {ring}: {path} cannot be opened: {error.strerror}") from error
         try:
             try:
                 fcntl.fcntl(file, fcntl.F_OFD_SETLK, _WHOLE)

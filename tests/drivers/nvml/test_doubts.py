@@ -63,7 +63,7 @@ def test_divided_gpus_are_told_where_nothing_makes_their_parts_again(nvidia: Mak
     machine.set("mig", 1)
     machine.set("instances", 2)
     (doubt,) = opened(machine).doubts()
-    assert "isolated when that would have been needed" in doubt.text
+    assert "a ring that needs it waits for a person" in doubt.text
     assert opened(machine, mig_tool="/usr/bin/true").doubts() == ()
 
 

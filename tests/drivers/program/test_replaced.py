@@ -13,7 +13,7 @@ import pytest
 from cmgr.drivers.program.driver import MOST_PAST, Pace, ProgramDriver
 from cmgr.drivers.program.launch import child
 from cmgr.drivers.program.link import Link
-from cmgr.errors import DriverError
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages.facts import ChipsListed, Remarked
 from cmgr.ports import Doubt
@@ -121,6 +121,18 @@ def test_a_reset_during_which_it_is_killed_is_one_of_which_nobody_can_tell_how_i
     told.asks(ChipId(0), 1)
     assert driver.read([ChipId(0)])[0].booted
     assert not (programs.folder / "reset").exists()
+
+
+def test_a_reset_for_which_none_could_be_asked_has_not_failed(
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = begun()
+    driver.watch(told)
+    programs.put("refuses", "cannot open libnone.so: it is not there")
+    os.kill(programs.pids[0], signal.SIGKILL)
+    eventually(lambda: driver.read([ChipId(0)])[0].error)
+    with pytest.raises(ResetRefused, match="cannot reset chips 0-1"):
+        driver.reset([ChipId(0), ChipId(1)], [ChipId(0)], frozenset({"80E24E00"}))
 
 
 def test_chips_that_its_successor_numbers_anew_are_known_by_their_new_numbers_alone(
@@ -274,7 +286,7 @@ def test_a_library_that_takes_long_to_begin_is_waited_for_and_named_as_the_reaso
     assert driver.chips() == ()
     assert driver.name == "named"
     assert "the library of the chips has not begun for" in driver.trouble()[0]
-    with pytest.raises(DriverError, match="has not begun"):
+    with pytest.raises(ResetRefused, match="cannot reset chip 0"):
         driver.reset([ChipId(0)], [ChipId(0)], frozenset[str]())
     (programs.folder / "slow").unlink()
     eventually(lambda: driver.begins(1))

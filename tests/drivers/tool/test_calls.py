@@ -185,6 +185,19 @@ def test_a_refusal_counts_whatever_the_exit_code(speaker: Speaker) -> None:
         open_tool(speaker).reset(RING, [RING[0]], frozenset({RESETS}))
 
 
+def test_a_reset_that_could_not_be_begun_is_refused(speaker: Speaker) -> None:
+    driver = open_tool(speaker)
+    speaker.occur(0, RESETS)
+    (speaker.folder / NAME.format(0)).mkdir()
+    with pytest.raises(ResetRefused, match="cannot be opened: Is a directory"):
+        driver.reset(RING, [RING[0]], frozenset({RESETS}))
+    (speaker.folder / NAME.format(0)).rmdir()
+    speaker.program.chmod(0o777)
+    with pytest.raises(ResetRefused, match="others can write the file"):
+        driver.reset(RING, [RING[0]], frozenset({RESETS}))
+    assert speaker.resets == []
+
+
 def test_a_reset_that_fails_says_why(speaker: Speaker) -> None:
     speaker.set(fails="the firmware says no")
     speaker.occur(0, RESETS)

@@ -17,7 +17,7 @@ from dataclasses import asdict, astuple, fields
 from pathlib import Path
 
 from cmgr import atomic
-from cmgr.errors import DriverError
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.frozen import dataclass
 from cmgr.words import json_of
 
@@ -109,12 +109,13 @@ class Promises:
     def handed_on(self, seconds: float) -> Iterator[int]:
         """Wait for the turn, and give the open file that a program which resets GPUs has to hold.
 
-        A program that has had the turn for so long hangs: then the next one goes on.
+        A program that has had the turn for so long hangs: then the next one goes on. Raises `ResetRefused` where there
+        can be no such file.
         """
         try:
             file = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         except OSError as error:
-            raise DriverError(f"cannot open {self._lock_path}: {error.strerror}") from error
+            raise ResetRefused(f"cannot open {self._lock_path}: {error.strerror}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_SH)
             until = time.monotonic() + seconds

@@ -54,7 +54,7 @@ class Resetter:
         self._transient: tuple[str, ...] = ()
 
     def last_look(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
-        """Raise `ResetRefused` when a GPU is used, or none of `faulty` has one of `codes`; `DriverError` with MIG."""
+        """Raise `ResetRefused` when a GPU is used or divided, or none of `faulty` has one of `codes`."""
         found: set[str | None] = set()
         for chip, known in ring.items():
             began, reading = time.monotonic(), self._reading(chip, ring)
@@ -72,7 +72,7 @@ class Resetter:
         if divided and self._divider is None:
             why = f"{listed(divided)} is divided by MIG, and a reset would destroy the parts"
             hint = "set nvml.mig_tool to a program that makes them again, or reset it and make them by hand"
-            raise DriverError(f"cannot reset {listed(ring)}: {why}", hint=hint)
+            raise ResetRefused(f"cannot reset {listed(ring)}: {why}", hint=hint)
         if codes and not found.intersection(map(normal_code, codes)):
             reported = ", ".join(sorted(codes))
             raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
@@ -162,7 +162,7 @@ class Resetter:
         if isinstance(ended, threading.Event):
             raise DriverError(f"{what}: nvml.mig_tool has not ended within {self._reset_seconds:g} s")
         if ended.status != DONE:
-            raise DriverError(f"{what}: nvml.mig_tool ended with {ended.status}: {ended.first_line}")
+            raise DriverError(f"{what}: nvml.mig_tool ended with {ended.status}: {ended.words}")
 
     def rescan(self) -> str:
         """Have the kernel look for GPUs that a reset has removed. Return why that cannot be, or nothing."""
@@ -223,10 +223,10 @@ class Resetter:
         if peers := self._ears.machine.learn_peers(ended.said, ring):
             text = f"cannot reset {listed(ring)}: nvidia-smi wants {listed(sorted(peers))} reset with it"
             raise ResetRefused(text, hint="they are one ring from now on, and it is tried again once nobody is on it")
+        said = f"nvidia-smi ended with {ended.status}: {ended.words}"
         if not ended.in_use:
-            said = f"nvidia-smi ended with {ended.status}: {ended.first_line}"
             if ended.not_begun:
                 raise ResetRefused(f"cannot reset {listed(ring)}: {said}", hint=ended.not_begun)
             raise DriverError(f"cannot reset {listed(ring)}: {said}")
         who, hint = who_holds((known.minor for known in ring.values()), self._root)
-        raise ResetRefused(f"cannot reset {listed(ring)}: it is held open by {who}", hint=hint)
+        raise ResetRefused(f"cannot reset {listed(ring)}: it is held open by {who}: {said}", hint=hint)

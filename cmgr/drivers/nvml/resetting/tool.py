@@ -24,12 +24,17 @@ RESCAN = "sys/bus/pci/rescan"
 """nvidia-smi resets a GPU by removing it from the kernel's list and having that look for it again, by this file."""
 
 _NOT_BEGUN = {
+    3: "no GPU of this kind is reset from here: restart the machine, or see cmgr check",
+    4: "only root resets GPUs: see that cmgr-chips@.service runs as root",
     9: "the driver does not answer it: see that the module is loaded and its device files are there (nvidia-smi)",
     12: "it does not find the driver's library",
     13: "its library is of another release than itself",
     18: "the driver was updated: reboot, or load its module anew",
 }
-"""Statuses that say nothing of a GPU (manual of 550, NVML's answer 18): no reset has begun."""
+"""Statuses with which no reset has begun, and what to do (manual of 550, NVML's answer 18)."""
+
+MOST_SAID = 500
+"""Letters of what it said that are told."""
 
 _IN_USE = ("in use by another", "currently in use", "being used by")
 
@@ -50,12 +55,13 @@ class Ended:
 
     @property
     def not_begun(self) -> str:
-        """Return why nothing was reset for which no GPU can be blamed; nothing where that is not so."""
+        """Return what to do where the status says that it has begun nothing; nothing where that is not so."""
         return _NOT_BEGUN.get(self.status, "")
 
     @property
-    def first_line(self) -> str:
-        return next((line.strip() for line in self.said.splitlines() if line.strip()), "it said nothing")
+    def words(self) -> str:
+        """Return all that it said, in one line: the reason seldom stands in the first."""
+        return " ".join(self.said.split())[:MOST_SAID] or "it said nothing"
 
 
 PERSISTENT = "-pm 1"
@@ -69,7 +75,7 @@ def done(run: Callable[[], Ended | threading.Event], seconds: float) -> str:
     except DriverError as error:
         return error.message
     if isinstance(ended, Ended):
-        return "" if ended.status == DONE else ended.first_line
+        return "" if ended.status == DONE else ended.words
     return f"it has lasted {seconds:g} s"
 
 
@@ -95,7 +101,7 @@ class Tool:
         """Reset these GPUs together. Return how it ended, or, when it has not by then, what is set once it has.
 
         It is not killed, not even by the end of cmgr: it may be in the middle of the kernel's work. `held` as
-        `Host.begin` has it. Raises `DriverError` when it cannot be run, `ResetRefused` when it could not be begun.
+        `Host.begin` has it. Raises `ResetRefused` when it could not be begun, `DriverError` when that went wrong.
         """
         return self._run(f"reset-{'-'.join(buses)}", ("--gpu-reset", "-i", ",".join(buses)), seconds, held)
 
@@ -119,7 +125,7 @@ class Tool:
     def _run(self, what: str, words: Sequence[str], seconds: float, held: int | None = None) -> Ended | threading.Event:
         why = weakness(self._path)
         if why:
-            raise DriverError(f"cannot run {self._path}: {why}", hint=f"correct {self._setting}")
+            raise ResetRefused(f"cannot run {self._path}: {why}", hint=f"correct {self._setting}")
         over = threading.Event()
         try:
             root = IN_CONTAINER if self._path.startswith(f"{IN_CONTAINER}/") else ""
@@ -142,7 +148,8 @@ class Tool:
 
     def _told(self, ended: act.Ended) -> Ended:
         if ended.code is None:
-            raise DriverError(f"{self._path} {ended.why}", hint=f"correct {self._setting}")
+            kind = DriverError if ended.executed else ResetRefused
+            raise kind(f"{self._path} {ended.why}", hint=f"correct {self._setting}")
         return Ended(ended.code, ended.output)
 
 

@@ -35,14 +35,19 @@ def test_a_reset_that_works_is_done_and_the_persistence_mode_is_back(
 
 @pytest.mark.parametrize(
     ("answer", "kind", "why"),
-    [(3, DriverError, "nvidia-smi ended with 3: "), (19, ResetRefused, "held open by")],
+    [
+        (15, DriverError, "nvidia-smi ended with 15: "),
+        (3, ResetRefused, "not supported"),
+        (19, ResetRefused, "held open by"),
+    ],
 )
 def test_one_that_fails_or_is_refused_is_told_apart(
     machine: Standin, opened: Open, by_systemd: Host, answer: int, kind: type[DriverError], why: str
 ) -> None:
     machine.set("reset_answer", answer)
-    with pytest.raises(kind, match=why):
+    with pytest.raises(kind, match=why) as caught:
         opened(machine, host=by_systemd).reset([FIRST], [FIRST], NO_CODES)
+    assert isinstance(caught.value, ResetRefused) == (kind is ResetRefused)
 
 
 @pytest.mark.parametrize("text", ["#!/nowhere/interpreter\n", "no first line that says how"])
@@ -50,7 +55,7 @@ def test_a_tool_that_cannot_be_executed_is_told(machine: Standin, opened: Open, 
     tool = machine.library.with_name("smi")
     tool.write_text(text)
     tool.chmod(0o755)
-    with pytest.raises(DriverError, match=f"{tool} cannot be run: systemd could not execute it") as caught:
+    with pytest.raises(ResetRefused, match=f"{tool} cannot be run: systemd could not execute it") as caught:
         opened(machine, host=by_systemd, tool=str(tool)).reset([FIRST], [FIRST], NO_CODES)
     assert caught.value.hint == "correct nvml.tool"
 

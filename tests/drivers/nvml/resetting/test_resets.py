@@ -152,8 +152,9 @@ def test_a_ring_is_reset_in_one_command(nvidia: Make, opened: Open) -> None:
 def test_who_holds_it_open_is_named(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
     machine.set("reset_answer", 19)
-    with pytest.raises(ResetRefused, match="it is held open by somebody whom cmgr cannot see"):
+    with pytest.raises(ResetRefused, match="it is held open by somebody whom cmgr cannot see") as caught:
         driver.reset([FIRST], [FIRST], NO_CODES)
+    assert "GPU 0000:3b:00.0: In use by another client 1 device is currently" in caught.value.message
     assert not driver.read([FIRST])[0].error
 
 
@@ -183,9 +184,12 @@ def test_the_persistence_mode_is_turned_off_if_need_be_and_on_again(machine: Sta
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (3, "nvidia-smi ended with 3: Resetting GPU 0000:3b:00.0 is not supported."),
-        (15, "nvidia-smi ended with 15: Unable to determine the device handle for GPU0"),
-        (2, "nvidia-smi ended with 255: The following GPUs could not be reset"),
+        (15, "nvidia-smi ended with 15: Unable to determine the device handle for GPU0: 0000:3b:00.0: Unknown Error"),
+        (
+            2,
+            "nvidia-smi ended with 255: The following GPUs could not be reset: GPU 0000:3b:00.0: its NVLink peers have "
+            "to be reset with it:",
+        ),
     ],
 )
 def test_a_reset_that_fails_says_what_the_tool_said(machine: Standin, opened: Open, answer: int, why: str) -> None:
@@ -230,8 +234,8 @@ def test_peers_are_remembered_until_the_machine_restarts(nvidia: Make, opened: O
     assert [report.error for report in driver.read([FIRST, SECOND])] == ["", ""]
 
 
-@pytest.mark.parametrize("status", [9, 12, 13, 18])
-def test_a_tool_that_cannot_reach_the_driver_says_nothing_of_a_gpu(machine: Standin, opened: Open, status: int) -> None:
+@pytest.mark.parametrize("status", [3, 4, 9, 12, 13, 18])
+def test_a_tool_that_has_begun_nothing_has_refused(machine: Standin, opened: Open, status: int) -> None:
     tool = machine.library.with_name("smi")
     tool.write_text(f"#!/bin/sh\necho NVIDIA-SMI has failed\nexit {status}\n")
     tool.chmod(0o755)
@@ -258,7 +262,7 @@ def test_a_reset_that_cures_nothing_leaves_the_fault(machine: Standin, opened: O
 def test_a_gpu_that_is_divided_is_not_reset(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
     machine.set("mig", 1)
-    with pytest.raises(DriverError, match="divided by MIG, and a reset would destroy the parts"):
+    with pytest.raises(ResetRefused, match="divided by MIG, and a reset would destroy the parts"):
         driver.reset([FIRST], [FIRST], NO_CODES)
     assert machine.resets == ()
 
@@ -314,7 +318,7 @@ def test_without_a_program_parts_are_not_made(machine: Standin, opened: Open) ->
 
 def test_a_tool_that_is_not_there_is_told_and_the_gpu_is_asked_again(machine: Standin, opened: Open) -> None:
     driver = opened(machine, tool="/nowhere/nvidia-smi")
-    with pytest.raises(DriverError, match="cannot run /nowhere/nvidia-smi") as caught:
+    with pytest.raises(ResetRefused, match="cannot run /nowhere/nvidia-smi") as caught:
         driver.reset([FIRST], [FIRST], NO_CODES)
     assert caught.value.hint == "correct nvml.tool"
     assert not driver.read([FIRST])[0].error
@@ -322,7 +326,7 @@ def test_a_tool_that_is_not_there_is_told_and_the_gpu_is_asked_again(machine: St
 
 def test_a_tool_that_others_can_write_is_not_run(machine: Standin, opened: Open) -> None:
     machine.tool.chmod(0o777)
-    with pytest.raises(DriverError, match="others can write the file"):
+    with pytest.raises(ResetRefused, match="others can write the file"):
         opened(machine).reset([FIRST], [FIRST], NO_CODES)
     assert machine.resets == ()
 
