@@ -56,7 +56,9 @@ def objection(
     is_kept = sticky and kind == "directory" and mode & stat.S_ISVTX
     if kind == "link" or is_kept or not mode & _OTHERS_WRITE:
         return None
-    if sticky and kind == "directory":
+    if kind == "directory" and mode & stat.S_ISVTX:
+        hint = "put it where root alone can write, such as /usr/local/lib: others need this directory as it is"
+    elif sticky and kind == "directory":
         hint = f"chmod +t {name}" if mode & stat.S_IWOTH else f"chmod g-w {name}"
     else:
         hint = f"chmod go-w {name}"

@@ -29,25 +29,25 @@ class Said:
     complaint: str
 
 
-def trusted(path: str, setting: str, *, sticky: bool = False) -> None:
+def trusted(path: str, setting: str) -> None:
     """Raise `DriverMissing` when the program is not there, `DriverError` when others could have written it.
 
-    `sticky`: as in `trust.weakness`.
+    No sticky bit excuses its directory: a program may load what lies beside it, as a script of Python's does.
     """
     if not Path(path).exists():
         raise DriverMissing(f"{path} is not there", hint=f"correct {setting}")
-    weak = trust.weakness(path, itself=True, sticky=sticky)
+    weak = trust.weakness(path, itself=True, sticky=False)
     if weak is not None:
         raise DriverError(f"cannot run {path}: {weak.reason}", hint=weak.hint)
 
 
-def ask(path: str, words: Sequence[str], seconds: float, setting: str, *, sticky: bool = False) -> Said:
+def ask(path: str, words: Sequence[str], seconds: float, setting: str) -> Said:
     """Run the program with these words. A program that does not end in time is killed, with all that it has started.
 
-    `setting`: the one that names the program. `sticky`: as in `trust.weakness`. Raises `DriverMissing` when it is not
-    there, and `DriverError` when it cannot be run or does not end.
+    `setting`: the one that names the program. Raises `DriverMissing` when it is not there, and `DriverError` when it
+    cannot be run or does not end.
     """
-    trusted(path, setting, sticky=sticky)
+    trusted(path, setting)
     # Into files: a pipe could be kept open by whatever the program has left behind.
     with TemporaryFile() as out, TemporaryFile() as err:
         try:

@@ -1,5 +1,7 @@
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +12,17 @@ from tests.drivers.sim.driver import Clock, DriverByHand, settings
 from tests.fakes.dcmi.fixtures import ascend, workshop
 from tests.fakes.dcmi.standin import Standin
 from tests.fakes.nvml.fixtures import gpu_workshop, nvidia
+from tests.fakes.workshop import trusted_folder
 
 __all__ = ["ascend", "gpu_workshop", "nvidia", "workshop"]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose programs are run."""
+    made = trusted_folder()
+    yield made
+    shutil.rmtree(made)
 
 
 @pytest.fixture

@@ -117,7 +117,9 @@ def test_the_hint_mends_it(use: Callable[[Path], None], safe: Path) -> None:
 def test_code_is_not_loaded_from_a_sticky_folder_either(safe: Path) -> None:
     safe.mkdir()
     safe.chmod(0o1777)
-    assert "others can write" in str(refused(library, safe))
+    told = refused(library, safe)
+    assert "others can write" in str(told)
+    assert "put it where root alone can write, " in told.hint
 
 
 @ROOT_ONLY

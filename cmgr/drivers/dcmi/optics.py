@@ -95,7 +95,7 @@ class Optics:
     def _said(self, *words: str) -> str:
         """Return the tool's answer; nothing where it fails."""
         with suppress(DriverError):
-            said = ask(self._path, words, SECONDS, "dcmi.hccn_tool", sticky=True)
+            said = ask(self._path, words, SECONDS, "dcmi.hccn_tool")
             return said.text if said.status == 0 else ""
         return ""
 

@@ -12,6 +12,6 @@ from cmgr.errors import DriverMissing
 def ask(path: str, words: Sequence[str], seconds: float) -> Said:
     """Run the program with these words, as `asked.ask` does. Raises `Off` when it is not there, and `DriverError`."""
     try:
-        return asked.ask(path, words, seconds, f"machine.{Path(path).name}", sticky=True)
+        return asked.ask(path, words, seconds, f"machine.{Path(path).name}")
     except DriverMissing as missing:
         raise Off(missing.message) from missing

@@ -103,9 +103,9 @@ def test_a_chip_says_how_containers_and_the_makers_tool_call_it(
     ],
 )
 def test_the_tool_for_ports_is_asked_by_the_number_that_it_knows(
-    ascend: Make, opened: Open, tmp_path: Path, chips: tuple[FakeChip, ...], family: str, question: str
+    ascend: Make, opened: Open, folder: Path, chips: tuple[FakeChip, ...], family: str, question: str
 ) -> None:
-    tool, asked = tmp_path / "hccn_tool", tmp_path / "asked"
+    tool, asked = folder / "hccn_tool", folder / "asked"
     tool.write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
     tool.chmod(0o755)
     opened(ascend(chips, family), hccn_tool=str(tool)).measure([ChipId(5)])

@@ -130,12 +130,11 @@ def test_programs(seed: int, tree: Tree) -> None:
         program = tree.program(name)
         program.answers(words, mangled(text, dice).replace("\x00", " "))
         program.ends(dice.choice([0, 0, 1, 4, 255]))
-    path = str(tree.root / "bin")
-    ipmitool = f"{path}/ipmitool"
+    ipmitool = f"{tree.programs}/ipmitool"
     for source in (
         Ipmi(tree.root, ipmitool, 20),
         Ibmc(tree.root, ipmitool, 20),
-        Smart(tree.root, f"{path}/smartctl", 20),
+        Smart(tree.root, f"{tree.programs}/smartctl", 20),
     ):
         try:
             booked(source.name, source.look())

@@ -92,9 +92,13 @@ def test_one_that_hangs_is_killed_with_its_children(tree: Tree, program: Program
         Smart(tree.root, str(program.path), 0.2).look()
 
 
-def test_one_that_others_could_have_written_is_not_run(tree: Tree, program: Program) -> None:
+def test_one_that_others_could_have_written_or_put_something_beside_is_not_run(tree: Tree, program: Program) -> None:
     program.path.chmod(0o777)
     with pytest.raises(DriverError, match="cannot run"):
+        source(tree, program).look()
+    program.path.chmod(0o755)
+    program.path.parent.chmod(0o1777)
+    with pytest.raises(DriverError, match="others can write the directory"):
         source(tree, program).look()
 
 

@@ -91,8 +91,7 @@ def test_a_program_in_a_folder_that_only_its_sticky_bit_protects_is_not_run(spea
     speaker.folder.chmod(0o1777)
     with pytest.raises(DriverError, match="others can write the directory") as refused:
         open_tool(speaker)
-    subprocess.run(["sh", "-c", refused.value.hint], check=True)
-    open_tool(speaker)
+    assert "chmod" not in refused.value.hint, "without its bits /tmp breaks the machine"
 
 
 def test_a_program_that_others_come_to_own_is_not_run_again(speaker: Speaker) -> None:

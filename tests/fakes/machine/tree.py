@@ -4,6 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
+from tests.fakes.workshop import trusted_folder
+
 BOOT = "6f1c0c1e-3c0b-4f5e-9d0a-0a5f1d2b3c4d"
 
 MOUNTS = "\n".join(
@@ -24,6 +26,7 @@ class Tree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._log: int | None = None
+        self.programs: Path | None = None
         self.put("proc/sys/kernel/random/boot_id", BOOT)
         self.put("proc/self/mountinfo", MOUNTS)
         self.put("etc/fstab", "# a comment\n/dev/vda1 / ext4 defaults 0 1\nbroken line\n")
@@ -87,10 +90,14 @@ class Tree:
     def close(self) -> None:
         if self._log is not None:
             os.close(self._log)
+        if self.programs is not None:
+            shutil.rmtree(self.programs)
 
     def program(self, name: str) -> "Program":
         """Give the machine a stand-in for a program that asks for its parts."""
-        return Program(self.root / "bin" / name)
+        if self.programs is None:
+            self.programs = trusted_folder()
+        return Program(self.programs / name)
 
 
 _SCRIPT = """#!/bin/sh
