@@ -1,11 +1,12 @@
 """The identity of a process: its name and the container that it runs in, from /proc."""
 
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import Process
+from cmgr.model.values.chips import ChipId, Process
 
 _ID = re.compile(r"(?:^|[/:-])(?:docker-|cri-containerd-|nerdctl-|libpod-)?([0-9a-f]{64})(?:\.scope)?(?=/|$)")
 """A container's id in a path of the kernel's control groups, as each runtime writes it."""
@@ -81,6 +82,27 @@ def owner_of(pid: int, proc: Path = Path("/proc")) -> str | None:
         return None
     paths = [line.split(":", 2)[-1].removesuffix(" (deleted)") for line in cgroups.splitlines()]
     return next(filter(None, map(outermost, paths)), "") or unit_of(pid, proc)
+
+
+class Owners:
+    """Whose the processes on chips are, also once they have ended: the last list of each chip is kept. Any thread."""
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._lock = threading.Lock()
+        self._seen: dict[ChipId, dict[int, str]] = {}
+
+    def listed(self, chip: ChipId, pids: Iterable[int]) -> None:
+        """Note which processes the driver has listed on a chip."""
+        seen = {pid: owner for pid in pids if (owner := owner_of(pid, self._proc)) is not None}
+        with self._lock:
+            self._seen[chip] = seen
+
+    def of(self, chip: ChipId, pid: int) -> str:
+        """Return it as `owner_of` does; nothing, too, of one that has ended and was never listed."""
+        owner = owner_of(pid, self._proc)
+        with self._lock:
+            return self._seen.get(chip, {}).get(pid, "") if owner is None else owner
 
 
 def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 from cmgr.drivers import asked
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS
 from cmgr.drivers.looks import Looks
-from cmgr.drivers.processes import Holder, in_words, process_of
+from cmgr.drivers.processes import Holder, Owners, in_words, process_of
 from cmgr.drivers.resets import of_one_ring
 from cmgr.drivers.tool import kept, spoken
 from cmgr.drivers.tool.ear import Again, Ear
@@ -43,12 +43,13 @@ T = TypeVar("T")
 class Around:
     """The machine around the chips. `state`: the directory of locks, and of what the program has said of its codes.
 
-    `host`: where resets run.
+    `host`: where resets run. `proc`: what it shows of its processes.
     """
 
     state: Path
     host: Host
     again: Again = Again()
+    proc: Path = Path("/proc")
 
 
 class ToolDriver:
@@ -64,7 +65,7 @@ class ToolDriver:
         self._seconds = settings.call_timeout.total_seconds()
         self._reset_seconds = settings.reset_timeout.total_seconds()
         self._sweep, self._relist = sweep.total_seconds(), relist.total_seconds()
-        self._turns = Turns(around.state)
+        self._turns, self._owners = Turns(around.state), Owners(around.proc)
         self._lock = threading.Lock()
         self._apart = False
         self._read_last: dict[ChipId, ChipReport] = {}
@@ -213,9 +214,12 @@ class ToolDriver:
 
     def _users(self, chips: Sequence[ChipId]) -> "Mapping[ChipId, tuple[Process, ...] | str]":
         said = self._of_each("processes", chips, spoken.Users)
+        for chip, each in said.items():
+            if isinstance(each, spoken.Users):
+                self._owners.listed(chip, (user.pid for user in each.processes))
         return {
             chip: each if isinstance(each, str) else tuple(
-                process_of(Holder(user.pid, user.memory, user.share)) for user in each.processes
+                process_of(Holder(user.pid, user.memory, user.share), self._around.proc) for user in each.processes
             )
             for chip, each in said.items()
         }  # fmt: skip
@@ -317,13 +321,19 @@ class ToolDriver:
                     return
                 severity = Severity.major if news.severity is None else news.severity
                 module = news.module or self._said.about.name
-                self._say(FaultReported(ChipId(news.chip), news.fault, news.state, module, severity))
+                whose = self._whose(news)
+                self._say(FaultReported(ChipId(news.chip), news.fault, news.state, module, severity, whose=whose))
             case spoken.ToRead():
                 self._say(ReadNeeded(ChipId(news.read)))
             case spoken.Anew():
                 self._look_soon()
             case spoken.Alive():
                 pass
+
+    def _whose(self, news: spoken.Happened) -> frozenset[str] | None:
+        """Return whose program a fault came of, as `Fault` has it."""
+        owner = news.share if news.pid is None else self._owners.of(ChipId(news.chip), news.pid)
+        return None if news.pid is None and not news.share else frozenset({owner} if owner else ())
 
     def _look_soon(self) -> None:
         self._looks.soon()

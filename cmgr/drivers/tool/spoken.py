@@ -38,6 +38,7 @@ Bus = Annotated[
     ),
 ]
 Text = Annotated[str, line(400)]
+Pid = Annotated[int, within(1, 1 << 22)]
 LevelWord = Annotated[
     str, Bound(f"one of {', '.join(Handling.__members__)}", lambda word: word in Handling.__members__)
 ]
@@ -167,7 +168,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    pid: Annotated[int, within(1, 1 << 22)]
+    pid: Pid
     memory: Annotated[int, within(0, 1 << 62)] = 0
     share: Annotated[str, line(80)] = ""
 
@@ -182,13 +183,15 @@ class Users:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """A fault that `watch` tells of."""
+    """A fault that `watch` tells of. `pid`, `share`: the process, or else the part, that it came of."""
 
     fault: Code
     chip: Number
     state: Assertion
     module: Annotated[str, line(80)] = ""
     severity: Annotated[int, within(0, 3)] | None = None
+    pid: Pid | None = None
+    share: Annotated[str, line(80)] = ""
 
 
 @dataclass(frozen=True, slots=True)

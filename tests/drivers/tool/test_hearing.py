@@ -1,5 +1,6 @@
 """A `watch` that ends, hangs, floods or says nonsense: cmgr is deaf then, says so, and hears again."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,10 +9,11 @@ import pytest
 from cmgr.drivers.tool.driver import ToolDriver
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
-from cmgr.model.values.messages.facts import ChipsListed, Remarked
+from cmgr.model.values.messages.facts import ChipsListed, FaultReported, Remarked
 from tests.drivers.contract import Told
+from tests.drivers.nvml.host import process
 from tests.drivers.tool.driver import open_tool
-from tests.fakes.tool.standin import RESETS, Speaker
+from tests.fakes.tool.standin import NOTHING, RESETS, Speaker
 from tests.support.waiting import eventually
 
 Open = Callable[..., ToolDriver]
@@ -108,6 +110,25 @@ def test_a_chip_that_goes_stays_known_and_does_not_answer(speaker: Speaker, open
     eventually(lambda: driver.trouble() == ("the program describes it no more: chips 2-3",))
     assert driver.read([ChipId(2)])[0].error == "the program describes it no more"
     assert len(driver.chips()) == 4
+
+
+def test_a_programs_fault_is_that_of_the_process_or_the_part_that_is_named(
+    speaker: Speaker, opened: Open, tmp_path: Path
+) -> None:
+    for pid, container in ((7, "a" * 64), (8, "b" * 64)):
+        process(tmp_path, pid, "python", f"0::/system.slice/docker-{container}.scope")
+    driver, told = opened(proc=tmp_path / "proc"), Told()
+    driver.watch(told)
+    speaker.set(processes={"0": [7]})
+    assert [each.container for each in driver.read([ChipId(0)])[0].processes] == ["a" * 64]
+    shutil.rmtree(tmp_path / "proc/7")  # It has ended. Only on chip 0 it was listed.
+    for chip, words in ((0, {"pid": 7}), (1, {"pid": 7}), (1, {"pid": 8, "share": "x"}), (1, {"share": "x"}), (1, {})):
+        speaker.tell(fault=NOTHING, chip=chip, state="once", **words)
+    facts = eventually(lambda: len(found := [f for f in told.facts if isinstance(f, FaultReported)]) == 5 and found)
+    assert facts
+    assert [fact.whose for fact in facts] == [
+        frozenset({"a" * 64}), frozenset(), frozenset({"b" * 64}), frozenset({"x"}), None,
+    ]  # fmt: skip
 
 
 def test_a_fault_of_a_chip_that_is_not_known_has_the_chips_described(speaker: Speaker, opened: Open) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cmgr.drivers.nvml.hearing.kernel_log import Xid
 from cmgr.drivers.nvml.library.calls import Part
-from cmgr.drivers.processes import Holder, owner_of, process_of
+from cmgr.drivers.processes import Holder, Owners, process_of
 from cmgr.model.values.chips import ChipId
 
 LINE = 0.5
@@ -34,26 +34,21 @@ class Culprits:
     def __init__(self, parts: Callable[[ChipId], Iterable[Part]], proc: Path = Path("/proc")) -> None:
         self._parts = parts
         self._proc = proc
+        self._owners = Owners(proc)
         self._lock = threading.Lock()
-        self._seen: dict[ChipId, dict[int, str]] = {}
         self._waiting: dict[tuple[ChipId, int], tuple[float, Xid]] = {}  # The oldest first.
 
     def listed(self, chip: ChipId, holders: Iterable[Holder]) -> None:
         """Note which processes the driver has listed on a GPU."""
-        seen = {holder.pid: owner for holder in holders if (owner := owner_of(holder.pid, self._proc)) is not None}
-        with self._lock:
-            self._seen[chip] = seen
+        self._owners.listed(chip, (holder.pid for holder in holders))
 
     def whose(self, chip: ChipId, pid: int, part: int | None) -> frozenset[str] | None:
         """Return whose program this process is, in this part of MIG, as `Fault` has it. `pid` 0: none is named."""
         if not pid:
             shares = (found.uuid for found in self._parts(chip) if part is not None and found.instances[0] == part)
             return frozenset(shares) or None
-        owner = owner_of(pid, self._proc)
-        if owner is None:
-            with self._lock:
-                owner = self._seen.get(chip, {}).get(pid, "")
-        elif not owner and process_of(Holder(pid, 0), self._proc).name.startswith(_MPS):
+        owner = self._owners.of(chip, pid)
+        if not owner and process_of(Holder(pid, 0), self._proc).name.startswith(_MPS):
             return None
         return frozenset({owner} if owner else ())
 
