@@ -1,13 +1,15 @@
 """Whose request is next: nobody waits behind all that another has asked, and root behind nobody."""
 
+import math
+
 from cmgr.service.door.http.turns import ROOT, Turns
 
 ANN, BOB, EVE = 1000, 1001, 1002
 
 
-def turns(*asked: int, threads: int = 4, kept: int = 1) -> Turns[int]:
+def turns(*asked: int, threads: int = 4, kept: int = 1, head_start: float = 0.0) -> Turns[int]:
     """Return what waits, by whose it is; the item is the user, too."""
-    made = Turns[int](threads, kept)
+    made = Turns[int](threads, kept, head_start)
     for whose in asked:
         made.put(whose, whose)
     return made
@@ -42,6 +44,26 @@ def test_one_user_s_long_questions_leave_threads_to_others_and_all_together_one_
     waiting.done(BOB)
     waiting.put(ANN, ANN)
     assert waiting.take() == ANN, "Eve has half of the threads already"
+
+
+def test_while_root_is_being_answered_nobody_else_s_is_begun() -> None:
+    waiting = turns(EVE, ROOT, EVE, ANN, ROOT, head_start=math.inf)
+    assert taken(waiting, 3) == [EVE, ROOT, ROOT], "and not Ann, of whom none is being answered"
+    waiting.done(ROOT)
+    waiting.put(ROOT, ROOT)
+    assert waiting.take() == ROOT, "one of root's is being answered still"
+    waiting.done(ROOT)
+    waiting.done(ROOT)
+    assert taken(waiting, 2) == [ANN, EVE]
+
+
+def test_what_root_waits_long_for_keeps_nobody_waiting() -> None:
+    waiting = turns(ROOT, EVE, ANN, head_start=0.01)
+    assert taken(waiting, 3) == [ROOT, EVE, ANN], "though nothing of root's is done, and nobody says anything"
+    waiting.put(ROOT, ROOT)
+    assert waiting.take() == ROOT
+    waiting.put(BOB, BOB)
+    assert waiting.take() == BOB, "nor do those of root's that come while it waits"
 
 
 def test_where_nobody_is_root_no_thread_is_kept() -> None:
