@@ -3,22 +3,28 @@
 And how long root waits there for an answer beside a hundred connections of one user that keep others waiting.
 """
 
+import gc
+import multiprocessing
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from bench.report.figures import Figure
 from bench.site import Site
 from cmgr.service.door.client import get
 from cmgr.service.door.control import ControlServer
+from cmgr.service.start import SWITCH_SECONDS
 from cmgr.store import files
 from tests.cli.scenes import SERVICE
 from tests.security.peers import GROUP, KINDS, PEERS, crowd
 from tests.service.door.worst import CONTAINERS, long_history, worst_requests
 from tests.support.door import Books, table
+from tests.view.crowd import anew
 from tests.view.crowd import crowd as crowded
 
 PART = f"The control socket: {CONTAINERS // 8} chips, {CONTAINERS} containers"
@@ -52,19 +58,39 @@ def _processor(answer: Callable[[], None]) -> float:
 
 
 def _beside_crowds(database: Path) -> Iterator[Figure]:
-    node = crowded(CONTAINERS)
-    routes = table(SERVICE, Books(lambda: node, database))
     # The site's folders are root's alone.
     with tempfile.TemporaryDirectory(prefix="cmgr-bench-") as folder:
         Path(folder).chmod(0o755)
         path = Path(folder, "cmgr.sock")
         for kind in KINDS:
-            server = ControlServer(path, routes, group=GROUP)
-            server.start()
-            with closing(server), crowd(path, kind, "status"):
+            with _served(path, database), crowd(path, kind, "status"):
                 waits = [_waited(path) for _ in range(QUESTIONS)]
             what = f"root's question beside {PEERS} {kind} peers of one user: max"
             yield Figure(PART, what, max(waits), "ms", PATIENCE, QUESTIONS)
+
+
+@contextmanager
+def _served(path: Path, database: Path) -> Iterator[None]:
+    """Answer there, in a process of its own, as a service is: one that asks does not wait for its threads."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_serve, args=(path, database, there))
+    process.start()
+    here.recv()
+    yield
+    here.send("end")
+    process.join()
+
+
+def _serve(path: Path, database: Path, told: Connection) -> None:
+    node = crowded(CONTAINERS)
+    # Each answer is made of books of which nothing is known by heart, as while a recovery goes on.
+    server = ControlServer(path, table(SERVICE, Books(lambda: anew(node), database)), group=GROUP)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.freeze()
+    server.start()
+    with closing(server):
+        told.send("ready")
+        told.recv()
 
 
 def _waited(path: Path) -> float:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     Serve = Callable[[Config, Listening, ExitStack, Reload, Callable[[], shapes.Check]], None]
 
+SWITCH_SECONDS = 0.0005
+"""A thread that waits for its turn has it after so long. As Python has it, 0.005, a stop that could go out waits for
+the end of the step that ordered it, and root's question can wait for seconds beside those of others."""
+
 
 def run(config: Config, reload: "Reload", look: "Callable[[], shapes.Check]") -> int:
     """Serve until SIGTERM or SIGINT, on this thread, which must be the main one. Return the exit code.
@@ -27,9 +31,7 @@ def run(config: Config, reload: "Reload", look: "Callable[[], shapes.Check]") ->
     """
     # Before the first file or directory is made.
     os.umask(0o027)
-    # A thread that waits for its turn has it after so many seconds. As Python has it, 0.005, a stop that could go out
-    # waits for the end of the step that ordered it.
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(SWITCH_SECONDS)
     with ExitStack() as stack:
         heard = listen(config, stack, meanwhile=_rest)
         _rest()(config, heard, stack, reload, look)
