@@ -1,5 +1,6 @@
 """The service on chips that a program speaks for: a fault, the stop, the reset, the start; kills and bad programs."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,20 @@ def test_a_program_that_floods_hides_no_fault_of_another_chip(served: tuple[Serv
     speaker.occur(0, RESETS)
     eventually(lambda: speaker.resets == [[0, 1]])
     service.until_over()
+
+
+def test_a_fault_whose_program_is_named_stops_nobody_else(served: tuple[Service, Speaker]) -> None:
+    service, speaker = served
+    speaker.set(codes=[(RESETS, "a program has failed", "RestartBusiness")])
+    service.start()
+    speaker.tell(fault=RESETS, chip=0, state="once", pid=os.getpid())
+    service.until_said("it came of no container that runs, and concerns nobody else")
+    assert not any("will be stopped" in note.text for note in service.notes())
+    speaker.tell(fault=RESETS, chip=0, state="once")
+    eventually(lambda: any("will be stopped" in note.text for note in service.notes()))
+    service.until_over()
+    assert service.runs("web")
+    assert speaker.resets == []
 
 
 def test_a_program_of_another_version_serves_nothing_and_says_so(served: tuple[Service, Speaker]) -> None:
