@@ -74,14 +74,17 @@ def places_taken(node: Node, newcomer: Container) -> list[Container]:
 
 def _too_many(node: Node, newcomer: Container, there: Sequence[Container], other: Container) -> int:
     """Return on how many chips of this one, if it is held, there would be more with the newcomer than there were."""
+    own = node.holds.get(newcomer.key)
     # Or one that is in the place of a held one, and runs.
     holds = [h for key in (other.key, *other.instead_of) if (h := node.holds.get(key)) is not None and not h.is_theirs]
-    known = [hold.places for hold in holds]
+    known = [hold.places for hold in holds if own is None or hold.since < own.since]
     known += [other.places] if _is_late_for(other, newcomer) else []
     if not known:
         return 0
+    # A newcomer that is held itself may have run beside the other on a chip that was away when that was held.
+    uncounted = 1 if own is None else len(there) + 1
     on_each = ((chip, _on(node, chip, newcomer, there)) for chip in _chips(node, other) & newcomer.chips)
-    return sum(other in on and len(on) >= min(places.get(chip, 1) for places in known) for chip, on in on_each)
+    return sum(other in on and len(on) >= min(places.get(chip, uncounted) for places in known) for chip, on in on_each)
 
 
 def _is_late_for(started: Container, newcomer: Container) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from cmgr.frozen import replace
 from cmgr.model.faults.isolation import separate
-from cmgr.model.holds.restarters import look_who_uses
+from cmgr.model.holds.restarters import look_who_uses, take_places
 from cmgr.model.index import users_on
 from cmgr.model.numbers import chips_meant, names_numbers
 from cmgr.model.pieces import fitted, matched
@@ -137,10 +137,13 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
 
 
 def look_who_came(turn: Turn, new: Iterable[ChipId]) -> None:
-    """Look at those who run on chips that are new: while a chip was away nobody knew that they use it."""
+    """Look at those who run on chips that are new, or are held: while one was away nobody knew that they use it."""
     for container in users_on(turn.node, new):
-        if container.running:
-            look_who_uses(turn, turn.node.containers[container.key])
+        hold, now = turn.node.holds.get(container.key), turn.node.containers[container.key]
+        if hold is not None and hold.is_held_down:
+            take_places(turn, now)
+        elif container.running:
+            look_who_uses(turn, now)
 
 
 def _join(turn: Turn, chips: Sequence[ChipId]) -> None:

@@ -105,7 +105,7 @@ def look_who_started(turn: Turn, known: Container | None, container: Container) 
         return
     # Of one that was only made, and has never run, nobody has known. A new one may have ended before it is seen.
     new = bool(container.run) and (known is None or not known.run)
-    name, took = full_name(container.key, container.name), new and _take_places(turn, container)
+    name, took = full_name(container.key, container.name), new and take_places(turn, container)
     took = took or (new and is_to_be_down(turn.node, container.chips, container, turn.at))
     for ring in turn.rings_of(container.chips) if container.running else ():
         anew = name in ring.lost or bool(container.owner) or took
@@ -120,7 +120,7 @@ def look_who_uses(turn: Turn, container: Container) -> None:
     """Look at one of which only a process tells which chips it uses: it may have been made in another's place."""
     since = container.since or turn.at
     earlier = any(hold.since <= since for hold in held_on(turn.node, container.chips) if hold.is_held_down)
-    if container.key in turn.node.holds or not earlier or not _take_places(turn, container):
+    if container.key in turn.node.holds or not earlier or not take_places(turn, container):
         return
     for ring in turn.rings_of(container.chips):
         if ring.in_episode:
@@ -143,10 +143,10 @@ def _count_one_made(turn: Turn, ring: Ring, container: Container, before: int) -
     turn.put_ring(replace(ring, theirs=ring.theirs | {container.key} if fought else ring.theirs - {container.key}))
 
 
-def _take_places(turn: Turn, container: Container) -> bool:
+def take_places(turn: Turn, container: Container) -> bool:
     """Let a new one, where it is too many, take the places of held ones. Return whether it did."""
     those = places_taken(turn.node, container)
-    former = {key for each in those for key in (each.key, *each.instead_of)}
+    former = {key for each in those for key in (each.key, *each.instead_of)} - {container.key}
     if former:
         turn.put_container(replace(container, instead_of=container.instead_of | former))
     for each in those:

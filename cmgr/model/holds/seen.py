@@ -32,6 +32,7 @@ def seen_held(turn: Turn, hold: Hold, container: Container, how: How) -> Contain
             _hears_of_another_life(turn, hold, container)
         case News.OURS:
             _started_by_us(turn, hold, container)
+            return replace(container, places=hold.places)
         case News.BY_POLICY | News.BY_COMPOSE | News.BY_RESTARTER | News.BY_PERSON:
             _started_by_others(turn, hold, container, news)
         case News.ENDED_BY_PERSON:

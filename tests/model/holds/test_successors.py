@@ -195,6 +195,18 @@ def test_a_client_that_is_later_than_the_start_is_told_as_two_on_one_chip() -> N
     assert of_kind(cmgr, TroubleKind.CROWDED) == []
 
 
+def test_so_is_one_after_a_start_whose_answer_said_no_though_it_had_worked() -> None:
+    cmgr = Cmgr(job(1, image="trainer"))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.answer(StartContainer, error="timed out")
+    cmgr.starts("job-1", "ours after all")
+    assert cmgr.held() == []
+    cmgr.sees(job(2, image="trainer"))
+    (trouble,) = of_kind(cmgr, TroubleKind.CROWDED)
+    assert trouble.words.startswith("chip 0 is used by job-2 and job-1")
+
+
 def test_after_the_next_fault_only_the_later_of_the_two_runs_again() -> None:
     cmgr = Cmgr(job(1), settle=30)
     cmgr.fault(0)

@@ -211,6 +211,41 @@ def test_who_is_made_while_a_chip_is_away_is_in_the_place_of_one_that_is_held_on
     assert cmgr.hold("first").reason == "second was made in its place"
 
 
+@pytest.mark.parametrize("back", [come_back, restart])
+def test_who_is_made_while_a_chip_is_away_and_held_for_another_is_in_the_place_of_one_that_is_held_on_it(
+    back: Callable[[Cmgr], None],
+) -> None:
+    cmgr = Cmgr(container("first", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    restart(cmgr, 0)
+    cmgr.fault(4, REQUEST)
+    cmgr.sees(container("second", 0, 4, run="its life"))
+    cmgr.run()
+    assert cmgr.held() == ["first", "second"]
+    cmgr.faults[0].clear()
+    back(cmgr)
+    cmgr.clears(4, REQUEST)
+    cmgr.wait(100)
+    assert (cmgr.held(), cmgr.booked("second").running) == (["first"], True)
+    assert cmgr.hold("first").reason == "second was made in its place"
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_two_that_had_run_on_a_chip_that_was_away_when_they_were_held_are_two_again(first: int) -> None:
+    cmgr = Cmgr(container("a", 1, 0), container("b", 1, 4))
+    restart(cmgr, 1)
+    for chip in (first, 4 - first):
+        cmgr.fault(chip, REQUEST)
+        cmgr.wait(1)
+    assert cmgr.held() == ["a", "b"]
+    come_back(cmgr)
+    for chip in (0, 4):
+        cmgr.clears(chip, REQUEST)
+    cmgr.wait(100)
+    assert (cmgr.held(), cmgr.booked("a").running, cmgr.booked("b").running) == ([], True, True)
+
+
 def test_whose_place_it_took_on_a_chip_that_was_there_all_the_time_it_keeps() -> None:
     cmgr = Cmgr(container("first", 0), container("other", 4))
     for chip in (0, 4):
