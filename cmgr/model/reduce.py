@@ -285,7 +285,7 @@ def _settle(turn: Turn) -> None:
 
 def _moves(turn: Turn) -> bool:
     """Let every ring and every hold go one step on. Return whether one did."""
-    rings, holds, groups = turn.node.rings, turn.node.holds, turn.node.groups
+    rings, holds, groups, slots = turn.node.rings, turn.node.holds, turn.node.groups, turn.node.slots
     for ring in rings:
         advance(turn, turn.ring(ring))
     # Only when no ring goes on is it known which are done with. A slot that gives fewer could be started on before.
@@ -297,7 +297,8 @@ def _moves(turn: Turn) -> bool:
     hold_restarted(turn)
     couple(turn)  # Once all holds are made that this turn makes: a start that it decides on then is of this round.
     keep(turn, FORMS)
-    return turn.node.rings is not rings or turn.node.holds is not holds or turn.node.groups is not groups
+    node = turn.node
+    return not (node.rings is rings and node.holds is holds and node.groups is groups and node.slots is slots)
 
 
 def _chips_listed(turn: Turn, fact: ChipsListed) -> None:

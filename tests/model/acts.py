@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.homes import given_away
+from cmgr.model.homes import crowded, given_away
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.scope import pre_isolating
 from cmgr.model.successors import former, successor
@@ -21,6 +21,14 @@ from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, ContainerKey, Exit
 from tests.model.machine import Real
+from tests.model.walks.engines import (
+    a_daemon_restarts,
+    a_runtime_comes_or_goes,
+    a_unit_never_gets_up,
+    all_is_back,
+    an_engine_comes_up_on_another_disk,
+    starts,
+)
 from tests.model.world import CODES, LINK_DOWN, OF_MACHINE, REPORTED, World
 
 RULES = Rules(
@@ -55,17 +63,19 @@ def _somebody_acts(world: World) -> None:
         return
     real = machine.rng.choice(list(machine.truth.values()))
     deed = machine.rng.choice(["stop", "start", "crash", "remove", "freeze"])
+    if machine.is_unreachable(real) and deed != "crash":
+        return
     if deed == "stop" and real.running:
         real.will = real.wanted = None if world.is_held(real.key) else False
         machine.dies(real, Exit(143, machine.clock(), asked=True))
     elif deed == "start" and not real.running:
         before = real.life
-        machine.starts(real)
+        starts(world, real)
         real.will = True if real.life > before else None
     elif deed == "crash" and real.running:
         real.will, real.ailed = None, real.ailed or real.heal is not None
         machine.dies(real, Exit(1, machine.clock(), asked=False))
-        if real.armed and machine.rng.random() < 0.5:
+        if real.armed and not machine.is_unreachable(real) and machine.rng.random() < 0.5:
             machine.starts(real)
     elif deed == "freeze" and real.running:
         real.frozen = not real.frozen
@@ -78,7 +88,7 @@ def _somebody_acts(world: World) -> None:
 def _compose_makes_anew(world: World) -> None:
     """Let compose make a container anew: the new one is there before the old one goes, and is mostly started then."""
     machine = world.machine
-    found = [r for r in machine.truth.values() if r.composed is not None]
+    found = [r for r in machine.truth.values() if r.composed is not None and not machine.is_unreachable(r)]
     if not found:
         return
     old = machine.rng.choice(found)
@@ -117,7 +127,7 @@ def _a_client_tries_again(world: World) -> None:
         r for r in machine.truth.values() if not r.running and r.will and world.is_held(r.key) and not r.tried_again
     ]
     found = [r for r in found if not (r.composed or r.unit)]
-    found = [r for r in found if r.key.runtime != SYSTEMD]
+    found = [r for r in found if r.key.runtime != SYSTEMD and not machine.is_unreachable(r)]
     if not found or machine.made > 3 * machine.plan.containers:
         return
     old = machine.rng.choice(found)
@@ -129,26 +139,6 @@ def _a_client_tries_again(world: World) -> None:
     machine.starts(new)
     if not new.running:
         del machine.truth[key]  # Its runtime refuses.
-
-
-def _a_daemon_restarts(world: World) -> None:
-    """Let a runtime's daemon begin anew: restart policies bring back what they mean to keep running."""
-    machine = world.machine
-    runtime = machine.rng.choice(machine.plan.runtimes)
-    machine.down.discard(runtime)
-    machine.hint(facts.RuntimeUp(runtime, restarted=True))
-    for real in machine.truth.values():
-        if real.key.runtime == runtime and real.armed and not real.running:
-            real.will = None
-            machine.starts(real)
-
-
-def _a_runtime_comes_or_goes(world: World) -> None:
-    machine = world.machine
-    runtime = machine.rng.choice(machine.plan.runtimes)
-    machine.down ^= {runtime}
-    gone = runtime in machine.down
-    machine.hint(facts.RuntimeDown(runtime, "connection refused") if gone else facts.RuntimeUp(runtime))
 
 
 def _a_process_comes_or_goes(world: World) -> None:
@@ -301,8 +291,10 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_compose_makes_anew, 3, 0),
     (_a_client_tries_again, 4, 2),
     (_a_process_comes_or_goes, 2, 0),
-    (_a_runtime_comes_or_goes, 1, 0),
-    (_a_daemon_restarts, 1, 0),
+    (a_runtime_comes_or_goes, 1, 0),
+    (a_daemon_restarts, 1, 0),
+    (an_engine_comes_up_on_another_disk, 2, 1),
+    (a_unit_never_gets_up, 4, 3),
     (lambda world: world.step(facts.Resync()), 3, 3),
     (_a_person_resumes_all, 1, 0),
     (_a_person_isolates_or_releases, 2, 1),
@@ -328,6 +320,7 @@ def heal(world: World) -> None:
     """Make the hardware well, and give cmgr an hour of peace."""
     machine = world.machine
     machine.calm, machine.down, machine.processes, machine.silent = True, set(), set(), set()
+    all_is_back(world)
     for chip in machine.faults:
         machine.faults[chip] = set()
     for runtime in world.plan.runtimes:
@@ -362,6 +355,7 @@ def _resume(world: World) -> None:
     """Let a person end every wait that is for a person."""
     _clear_for_shares(world)
     _end_beside_units(world)
+    end_those_beside_others(world)
     for hold in list(world.node.holds.values()):
         if hold.state is HoldState.FAILED or lost_share(world.node, world.node.containers.get(hold.key)) is not None:
             world.step(facts.ResumeOrdered(hold.key, "a test"))
@@ -398,6 +392,15 @@ def _end_beside_units(world: World) -> None:
     for real in [r for r in world.machine.truth.values() if r.unit in held and r.running and r.spared == r.life]:
         real.will = None
         world.machine.dies(real, Exit(143, world.machine.clock(), asked=True))
+
+
+def end_those_beside_others(world: World) -> None:
+    """Let people stop those that are told as made in the place of others, which run again."""
+    for late in {users[0].key for users in crowded(world.node).values() if users[0].instead_of}:
+        real = world.machine.truth[late]
+        if real.running:
+            real.will = real.wanted = False
+            world.machine.dies(real, Exit(143, world.machine.clock(), asked=True))
 
 
 def check_end(world: World) -> None:

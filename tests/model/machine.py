@@ -34,9 +34,12 @@ from cmgr.model.values.messages.commands import (
 from cmgr.model.values.services.cdi import Spec
 from cmgr.model.values.services.compose import Composed, Condition, Need
 from cmgr.model.values.services.containers import HEALTHY, TIED, UNHEALTHY, Container, ContainerKey, Exit, Heal, Spare
+from cmgr.model.values.services.origins import Origin
 from tests.model.builders import T0, answered
 
 JUST_NOW = timedelta(seconds=1)
+OTHER = "other"
+"""An engine's word for its books, where those are not the ones that have the containers."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ class Real:
             spare=Spare.AUTO if self.made_for is not None else None,
             made_for=frozenset(map(str, self.made_for or ())) if self.made_for != self.chips else frozenset(),
             tied=TIED if self.made_for is None else "",
+            image=f"image of {self.job or self.key.id}",
         )
 
 
@@ -181,6 +185,8 @@ class Machine:
     down: set[str] = field(default_factory=set)
     emptied: set[int] = field(default_factory=set)
     silent: set[int] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
+    looked: set[ContainerKey] = field(default_factory=set)
     calm: bool = False
     made: int = 0
     programs: int = 0
@@ -260,8 +266,7 @@ class Machine:
             case ListContainers():
                 if command.runtime in self.down or fails:
                     return {"error": "no answer"}
-                told = (r.told(self.now) for r in self.truth.values() if r.key.runtime == command.runtime)
-                return {"containers": tuple(told)}
+                return self._lists(command.runtime)
             case ReadRing():
                 reports = tuple(self._report(c, fails) for c in command.chips)
                 unwell = fails and command.after_reset
@@ -286,6 +291,20 @@ class Machine:
             case WriteCdi():
                 self.files = self.files if fails else command.specs
                 return {"error": "the disk is full"} if fails else {}
+
+    def _lists(self, runtime: str) -> dict[str, Any]:
+        """List all, or, of an engine that has other books, those of whom cmgr knows the first process, which lives."""
+        there = [r for r in self.truth.values() if r.key.runtime == runtime]
+        if runtime not in self.elsewhere:
+            self.looked |= {r.key for r in there}
+            return {"containers": tuple(r.told(self.now) for r in there), "origin": Origin(runtime, "own")}
+        alive = (r.told(self.now) for r in there if r.running and r.key in self.looked)
+        told = tuple(replace(c, unlisted=True, unread="its process lives") for c in alive)
+        return {"containers": told, "origin": Origin(runtime, OTHER)}
+
+    def is_unreachable(self, real: Real) -> bool:
+        """Return whether its engine is on another disk, and nobody can do anything to it but its own process."""
+        return real.key.runtime in self.elsewhere
 
     def _report(self, chip: ChipId, fails: bool) -> ChipReport:
         if chip in self.silent or (fails and self.rng.random() < 0.3):
@@ -328,7 +347,7 @@ class Machine:
 
     def _manage(self, command: StopContainer | StartContainer | SetRestartPolicy, fails: bool) -> dict[str, Any]:
         real = self.truth.get(command.key)
-        if real is None:
+        if real is None or (self.is_unreachable(real) and command.key.runtime not in self.down):
             return {"gone": True}
         if not isinstance(command, SetRestartPolicy):
             self._may_be_touched(real)
@@ -450,6 +469,8 @@ class Machine:
         self.hint(facts.ContainerSeen(real.told(self.now)))
 
     def hint(self, fact: facts.Fact) -> None:
+        if isinstance(fact, facts.ContainerSeen) and fact.container.key.runtime in self.elsewhere:
+            return
         if not self.calm and self.rng.random() < 0.15:
             return
         self.hints += [fact] * (2 if self.rng.random() < 0.1 else 1)

@@ -14,11 +14,22 @@ from tests.model.machine import Machine, Real
 
 
 class Unit(Real):
-    """A unit as it really is. Of its container systemd knows nothing."""
+    """A unit as it really is. Of its container systemd knows nothing.
+
+    `stuck`: its starts take too long from now on. `starting`: its present life is such a one. `restarting`: systemd is
+    about to begin the next one, `restarts`: for the so many-th time by itself.
+    """
+
+    stuck = False
+    starting = False
+    restarting = False
+    restarts = 0
 
     def told(self, now: object) -> Container:
         end = None if self.running or self.exit is None else replace(self.exit, asked=self.exit.asked or None)
-        return Container(self.key, self.key.id, running=self.running, run=f"life {self.life}", exit=end)
+        unit = Container(self.key, self.key.id, running=self.running, run=f"life {self.life}", exit=end)
+        starting = self.running and self.starting and not self.restarting
+        return replace(unit, starting=starting, restarting=self.restarting, revived=self.restarts > 0)
 
 
 class United(Machine):
@@ -74,9 +85,27 @@ class United(Machine):
     def starts(self, real: Real, *, by_others: bool = True) -> None:
         if isinstance(real, Unit) and any(mine.running for mine in self.of(real)):
             return
+        if isinstance(real, Unit):
+            real.restarts = real.restarts + 1 if real.restarting else 0
+            real.starting, real.restarting = real.stuck, False
         super().starts(real, by_others=by_others)
         if isinstance(real, Unit):
             self._make(real)
+
+    def begins_again(self, unit: Unit) -> None:
+        """Do what systemd does with a start that takes too long: it ends that life, and begins the next one."""
+        for mine in [mine for mine in self.of(unit) if mine.running]:
+            super().dies(mine, Exit(143, self.clock(), asked=False))
+            self._remove(mine)
+        unit.restarting = True
+        self.hint(facts.ContainerSeen(unit.told(self.now)))
+        self.starts(unit)
+
+    def gets_up(self, unit: Unit) -> None:
+        unit.stuck = False
+        if unit.starting:
+            unit.starting = False
+            self.hint(facts.ContainerSeen(unit.told(self.now)))
 
     def _make(self, unit: Real) -> None:
         """Do what `docker run --rm` in it does."""

@@ -42,6 +42,7 @@ from tests.model.builders import answered, stored, topology
 from tests.model.machine import Machine, Plan
 from tests.model.united import United
 from tests.model.walks.hold_changes import GOLDEN, unknown
+from tests.model.walks.origins import lost, not_up, resets_in_doubt
 from tests.model.walks.reasons import misled, untold
 
 LINK_DOWN = FaultCode("81078603")
@@ -180,6 +181,7 @@ class World:
             before = self.node
             decided = self._reduced(*together)
             self._check_ended_holds(before, together[-1].fact)
+            assert not (gone := lost(before, self.node, together[-1].fact)), f"seed {self.seed}: {gone} are lost"
             new = unknown(before, self.node, together[-1].fact)
             assert not new, f"seed {self.seed}: changes of a hold that {GOLDEN.name} has not: {new}"
             self._check_reset_first(before)
@@ -188,6 +190,7 @@ class World:
             if self.node.maintenance is not None:
                 touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
                 assert not touched, f"seed {self.seed}: {touched} in maintenance"
+            assert not (resets := resets_in_doubt(self.node, actions)), f"seed {self.seed}: {resets} in doubt"
             self._count_users()
             for action in actions:
                 self._check_users(action)
@@ -206,6 +209,8 @@ class World:
         for _ in (n for n in notes if n.kind is NoteKind.CLOSED):
             self.closed += 1
             self._check_nothing_is_lost()
+        early = not_up(self.node, notes, self.machine.truth.values())
+        assert not early, f"seed {self.seed}: episodes have recovered, and {early} are starting"
         return commands, notes
 
     def _reduced(self, *together: facts.Event) -> list[Command]:
@@ -242,7 +247,7 @@ class World:
             r for r in self.machine.truth.values()
             if r.enabled and (r.running or r.wanted is not False or r.key in self.node.holds)
         ]  # fmt: skip
-        there = {chip: {r.job or r.key.id for r in wanted if chip in r.chips} for chip in held}
+        there = {chip: {r.unit or r.job or r.key.id for r in wanted if chip in r.chips} for chip in held}
         self.users = {chip: max(self.users.get(chip, 0), len(jobs)) for chip, jobs in there.items()}
 
     def _check_users(self, action: Action) -> None:
@@ -395,7 +400,7 @@ class World:
             if not (key in self.saved.holds or (known is not None and known.wanted)):
                 real.wanted = None  # That it was seen was not saved.
         self.under_way = []
-        machine.hints, machine.sent = [], {}
+        machine.hints, machine.sent, machine.looked = [], {}, set()
         self.set_clock()
         self.begin()
 

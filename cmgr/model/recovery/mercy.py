@@ -28,6 +28,9 @@ from cmgr.words import span
 _BEFORE = frozenset({Phase.LISTING, Phase.WAITING})
 """Phases in which a reset can be waited for without end."""
 
+SHORTEST = timedelta(seconds=1)
+"""So long mates run at least, or they were given back and stopped again in one breath where only a list is late."""
+
 LONGEST = timedelta(hours=1)
 """The longest time for which mates run on before they are stopped once more for what may be in the way again."""
 
@@ -69,7 +72,7 @@ def have_mercy(turn: Turn, ring: Ring) -> None:
     # Of an earlier read-out those may be that have ended since.
     is_fresh = ring.read is not None and ring.read >= due - mercy
     processes = _processes(turn.node, ring) if is_fresh else frozenset()
-    until = turn.at + backed_off(mercy, LONGEST, ring.mercies) if ring.mercies else turn.at
+    until = turn.at + (backed_off(mercy, LONGEST, ring.mercies) if ring.mercies else SHORTEST)
     if ring.refused is not None:
         until = turn.at + LONGEST  # Nothing but another try tells whether the driver would refuse again.
     spared = replace(ring, spared=Spared(ring.reason, until, processes), mercies=ring.mercies + 1)

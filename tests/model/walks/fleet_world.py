@@ -18,8 +18,9 @@ from cmgr.model.values.messages.documents import NOTHING, Document, EntryState, 
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
-from tests.model.acts import check_end, forget, is_replaced
+from tests.model.acts import check_end, end_those_beside_others, forget, is_replaced
 from tests.model.machine import Machine, Plan, Real
+from tests.model.walks.engines import all_is_back
 from tests.model.world import OF_MACHINE, World
 
 TP4 = "tp4"
@@ -209,6 +210,7 @@ class FleetWorld:
         for each in self.appliances:
             machine = each.machine
             machine.calm, machine.down, machine.processes, machine.silent = True, set(), set(), set()
+            all_is_back(each)
             machine.faults = {chip: set() for chip in machine.faults}
             for runtime in each.plan.runtimes:
                 each.step(facts.RuntimeUp(runtime))
@@ -233,6 +235,7 @@ class FleetWorld:
                 each.step(facts.Tick())
 
     def _resume(self, each: Appliance) -> None:
+        end_those_beside_others(each)
         for hold in list(each.node.holds.values()):
             if hold.state is HoldState.FAILED:
                 each.step(facts.ResumeOrdered(hold.key, "a test"))

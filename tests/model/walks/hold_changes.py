@@ -14,6 +14,7 @@ from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages import facts
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
+from tests.model.machine import OTHER
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "model" / "hold_changes.txt"
 
@@ -52,6 +53,8 @@ def news_of(fact: facts.Fact, key: ContainerKey, node: Node) -> str:  # noqa: C9
             return "it is seen to run" if fact.container.running else "it is seen to be down"
         case facts.ContainerRemoved() if fact.key == key:
             return "it is removed"
+        case facts.ContainersListed() if fact.origin is not None and fact.origin.word == OTHER:
+            return LOOK  # Such a list is not about this container.
         case facts.ContainersListed() if fact.runtime == key.runtime and not fact.error:
             listed = {c.key: c.running for c in fact.containers}
             return "a list has it not" if key not in listed else f"a list has it {'up' if listed[key] else 'down'}"

@@ -157,6 +157,15 @@ def test_whatever_happens_every_held_container_runs_again(kind: str) -> None:
         check_end(world)
 
 
+@pytest.mark.parametrize(("kind", "seed"), [("grouped", 37), ("grouped-rings", 36), ("slots", 44)])
+def test_what_a_walk_has_found_stays_mended(kind: str, seed: int) -> None:
+    """In the first two mates were given back and stopped again in one turn; in the third a slot moved unseen."""
+    world = World(seed, *KINDS[kind])
+    walk(world)
+    heal(world)
+    check_end(world)
+
+
 def test_observing_changes_nothing_in_the_world() -> None:
     policy, plan = Policy(strategy=Strategy.RING), PLAIN
     for seed in range(max(WALKS // 5, 5)):
