@@ -1,1 +1,1 @@
-"""Hooks, alarms and bundles: what surrounds a recovery and decides nothing."""
+"""Hooks and bundles, and what else surrounds a recovery and decides nothing."""

@@ -17,13 +17,13 @@ from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import rings_with
 from cmgr.model.values.troubles import Trouble
 from cmgr.service.extras.after_episode import Afterwards
-from cmgr.service.extras.alarms import Alarm, Alarms
 from cmgr.service.extras.bundle_parts import Sources
 from cmgr.service.extras.bundles import Bundles
 from cmgr.service.extras.hooks import Hooks
 from cmgr.service.extras.maker_reports import MakerReports, Making
-from cmgr.service.extras.webhook import Receiver
 from cmgr.service.log.setup import Log
+from cmgr.service.notices.alarms import Alarm, Alarms
+from cmgr.service.notices.sending import Receiver
 from cmgr.service.part import Part, Step, degraded
 from cmgr.service.work.around import Around
 from cmgr.vendor import support

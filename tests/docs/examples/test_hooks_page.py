@@ -15,9 +15,9 @@ from cmgr.config.load import load
 from cmgr.host.act import Act
 from cmgr.host.host import Host
 from cmgr.model.values.troubles import TroubleKind
-from cmgr.service.extras.alarm_forms import event
-from cmgr.service.extras.alarms import Alarm
 from cmgr.service.extras.hook_files import HOOKS
+from cmgr.service.notices.alarms import Alarm
+from cmgr.service.notices.objects import event
 from tests.cli.test_bundle import FILES
 from tests.config.support import written
 from tests.model.builders import T0

@@ -7,10 +7,10 @@ from cmgr.config.settings import Config
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.door.scrapes import PATH, RETRY_SECONDS
-from cmgr.service.extras import alarm_forms
-from cmgr.service.extras.alarms import Alarm
 from cmgr.service.metrics.chips import FRESH_SECONDS
 from cmgr.service.metrics.table import METRICS
+from cmgr.service.notices import objects
+from cmgr.service.notices.alarms import Alarm
 from tests.docs.made import metrics
 
 
@@ -33,7 +33,7 @@ def test_the_numbers_and_names_of_the_page_are_those_of_the_code() -> None:
 def test_every_alert_and_alarm_has_its_runbook() -> None:
     at = datetime(2026, 3, 1, tzinfo=UTC)
     told = [Alarm(k.event, k, "id", at, at, "it is so", ring=0, chips=(ChipId(0),)) for k in TroubleKind if k.event]
-    alarms = alarm_forms.alerts(told, "appliance-7", at)
+    alarms = objects.alerts(told, "appliance-7", at)
     notes = [alert["annotations"] for alert in alarms]
     urls = {str(each["runbook_url"]) for each in notes if isinstance(each, dict)} | {r.runbook for r in metrics.rules()}
     page = metrics.ROOT / "docs/runbooks.md"

@@ -14,9 +14,9 @@ from cmgr.config.around import EVENTS
 from cmgr.config.around import Alarms as Settings
 from cmgr.config.around import Receiver as Receiving
 from cmgr.model.values.troubles import TroubleKind
-from cmgr.service.extras.alarms import Alarm
-from cmgr.service.extras.webhook import Receiver as Sender
 from cmgr.service.log.setup import Log
+from cmgr.service.notices.alarms import Alarm
+from cmgr.service.notices.sending import Receiver as Sender
 from tests.support.receiver import Receiver, Script, receiver
 from tests.support.waiting import PATIENCE, eventually
 

@@ -11,10 +11,10 @@ from cmgr.config import around
 from cmgr.errors import CmgrError, chain
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.troubles import TroubleKind
-from cmgr.service.extras.alarm_forms import RESEND, alerts, event
-from cmgr.service.extras.alarms import Alarm
-from cmgr.service.extras.post import Post, Rejected, post
 from cmgr.service.log.setup import Log
+from cmgr.service.notices.alarms import Alarm
+from cmgr.service.notices.objects import RESEND, alerts, event
+from cmgr.service.notices.post import Post, Rejected, post
 
 ALERTMANAGER = "alertmanager"
 ALERTS_PATH = "/api/v2/alerts"

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from cmgr import __version__
 from cmgr.model.values.troubles import TroubleKind
-from cmgr.service.extras.alarms import Alarm
+from cmgr.service.notices.alarms import Alarm
 from cmgr.words import Json, stamp
 
 RESEND = timedelta(seconds=60)

@@ -10,8 +10,8 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Note, StartContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.service.extras.alarm_forms import alerts, event
-from cmgr.service.extras.alarms import Alarm, Alarms
+from cmgr.service.notices.alarms import Alarm, Alarms
+from cmgr.service.notices.objects import alerts, event
 from tests.model.builders import RESET, RING, SEPARATE, SINGLE, Cmgr, container, key
 from tests.model.faults.test_pre_isolation import LINK, SHIPPED
 

@@ -1,0 +1,1 @@
+"""Alarms: found in what is, and sent to whoever is to know of them."""
