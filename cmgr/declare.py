@@ -15,6 +15,8 @@ class Form(Enum):
     CODE = auto()
     MODULE = auto()
     URL = auto()
+    RECEIVER = auto()
+    MAIL = auto()
     ZONE = auto()
     BEGINS = auto()
     UNIT = auto()

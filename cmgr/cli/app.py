@@ -60,6 +60,7 @@ COMMANDS = {
     "acknowledge": ("orders", "acknowledge", "AcknowledgeOptions"),
     "reload": ("orders", "reload", "ReloadOptions"),
     "setup": ("setup.wizard", "setup", "SetupOptions"),
+    "alarms": ("check.alarms", "alarms", "AlarmsOptions"),
     "check": ("check.check", "check", "CheckOptions"),
     "migrate": ("migrate", "migrate", "MigrateOptions"),
     "bundle": ("bundle", "bundle", "BundleOptions"),

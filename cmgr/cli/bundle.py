@@ -160,7 +160,7 @@ def _settings(config: "Config") -> object:
     told = asdict(config)
     told |= told.pop("drivers")  # In the file the table of each stands by its own name.
     for receiver in told["alarms"]["receivers"]:
-        receiver["url"] = redact.address(str(receiver["url"]))
+        receiver["url"] = redact.address(receiver["url"]) if receiver["url"] else ""
     # Values that JSON does not know, such as durations, become text.
     return json.loads(json.dumps(told, default=str))
 

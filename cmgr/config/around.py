@@ -3,34 +3,9 @@
 from datetime import timedelta
 from typing import Annotated
 
+from cmgr.config.receivers import Receiver
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
-
-FORMATS = ("json", "alertmanager")
-EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf", "down", "up", "group", "trouble")
-
-
-@dataclass(frozen=True, slots=True)
-class Receiver:
-    """A receiver of alarms."""
-
-    url: Annotated[
-        str,
-        Meta("Where it is asked, without a password; for Alertmanager its own address alone.", form=Form.URL),
-    ]
-    format: Annotated[str, Meta("The form: one JSON object for each event, or alerts.", choices=FORMATS)] = "json"
-    events: Annotated[tuple[str, ...], Meta("The events that it is told of.", choices=EVENTS)] = EVENTS
-    token_file: Annotated[
-        str,
-        Meta(
-            "A file whose text is sent as bearer token; the same rule holds for it as for this file; empty: none.",
-            form=Form.PATH,
-        ),
-    ] = ""
-    ca_file: Annotated[
-        str,
-        Meta("The certificates to trust for https, PEM; empty: those of the system.", form=Form.PATH),
-    ] = ""
 
 
 @dataclass(frozen=True, slots=True)

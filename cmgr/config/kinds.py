@@ -321,7 +321,16 @@ def _module(text: str) -> bool:
 
 
 def _url(text: str) -> bool:
-    if not re.fullmatch(r"https?://[!-~]{1,2000}", text):
+    return _is_address("https?", text)
+
+
+def is_receiver(text: str) -> bool:
+    """Return whether this is where some receiver of alarms can be reached."""
+    return _url(text) or (_is_address("smtps?|smtp[+]plain|udp|tcp|tls", text) and urlsplit(text).path in ("", "/"))
+
+
+def _is_address(schemes: str, text: str) -> bool:
+    if not re.fullmatch(rf"({schemes})://[!-~]{{1,2000}}", text):
         return False
     try:
         parts = urlsplit(text)
@@ -337,6 +346,14 @@ _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.ADDRESS: ('an address such as "127.0.0.1:9477"', _address),
     Form.CODE: ('a fault code such as "80E24E00"', _code),
     Form.URL: ('an address such as "https://alarms.example:8443/cmgr", without user and password', _url),
+    Form.RECEIVER: (
+        'an address such as "https://alarms.example:8443/cmgr" or "smtps://mail.example", without user and password',
+        is_receiver,
+    ),
+    Form.MAIL: (
+        'an address such as "duty@mail.example"',
+        lambda text: re.fullmatch(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w.-]{1,255}", text, re.ASCII) is not None,
+    ),
     Form.ZONE: ('the name of a time zone that this machine knows (package tzdata), such as "Europe/Berlin"', is_zone),
     Form.UNIT: ('the name of a service unit such as "llm.service" or "llm@3.service"', is_unit),
     Form.APPLIANCE: (

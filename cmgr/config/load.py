@@ -11,6 +11,7 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.engine import contradictions as of_fleet
 from cmgr.config.kinds import Many, Rows
+from cmgr.config.receivers import contradictions as of_receivers
 from cmgr.config.reporters import Reporter
 from cmgr.config.roles import ANYBODY, Holder
 from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings, values
@@ -299,6 +300,7 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
     yield from _of_strangers(config)
     yield from of_fleet(config.fleet)
+    yield from of_receivers(config.alarms.receivers)
     yield from _of_drills(config.drills)
     yield from _of_units(config)
     yield from _of_sim(config.sim)

@@ -386,7 +386,7 @@ class Config:
     history: Annotated[History, Meta("How much is remembered.")] = History()
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
     web: Annotated[Web, Meta("The page in a browser: cmgr web.")] = Web()
-    alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, over HTTP.")] = field(default_factory=Alarms)
+    alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, and how.")] = field(default_factory=Alarms)
     hooks: Annotated[Hooks, Meta("Hooks: commands of yours that run at steps of a recovery.")] = field(
         default_factory=Hooks
     )

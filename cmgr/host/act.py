@@ -4,8 +4,19 @@ from collections.abc import Mapping
 from threading import Event
 from typing import Protocol
 
+from cmgr import redact
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.words import one_line
+
+PLAIN: Mapping[str, str] = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/",
+}
+"""The environment of every program of an operator's."""
+
+_SHOWN = 500
 
 
 class CannotBegin(CmgrError):
@@ -45,6 +56,20 @@ class Ended:
     @property
     def well(self) -> bool:
         return self.code == 0
+
+    @property
+    def how(self) -> str:
+        """How it ended, as the rest of a sentence that begins with its name."""
+        if self.code is None:
+            return self.why
+        return f"ended with code {self.code}" if self.code >= 0 else f"was ended by signal {-self.code}"
+
+    @property
+    def said(self) -> str:
+        """The beginning of its output, on one line and without secrets."""
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        text = one_line(redact.text(" | ".join(lines)))
+        return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
 
 
 class Begun(Protocol):

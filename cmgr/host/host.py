@@ -61,10 +61,13 @@ class Host:
                 self._obstacle = obstacle(self._bus, os.getpid())
             return self._obstacle
 
-    def run(self, act: Act, cut: Event) -> Ended:
-        """Run it, or wait for the one that runs already, until it ends or `cut` is set. Does not raise."""
+    def run(self, act: Act, cut: Event, held: int | None = None) -> Ended:
+        """Run it, or wait for the one that runs already, until it ends or `cut` is set. Does not raise.
+
+        `held` as `begin` has it.
+        """
         try:
-            begun = self.begin(act)
+            begun = self.begin(act, held)
         except CannotBegin as error:
             return Ended(None, error.message, "", 0.0)
         return begun.wait(math.inf, cut) or begun.leave()

@@ -140,3 +140,15 @@ class Comparison(TypedDict):
     same: Annotated[int, "so many codes have the same level in both"]
     reported: Annotated[list[str], "codes of nine digits, which no driver tells: left out"]
     warnings: Annotated[list[str], "what is odd in the file"]
+
+
+class AlarmReceiver(TypedDict):
+    receiver: Annotated[str, "who it is, without what may be secret of its address"]
+    format: Annotated[str, "the form in which it is told"]
+    events: Annotated[list[str], "the events that it is told of"]
+    sent: Annotated[bool | None, "with `--test`: whether it has taken the test; else null"]
+    answer: Annotated[str, "with `--test`: its answer, or why it was not told"]
+
+
+class AlarmReceivers(TypedDict):
+    receivers: Annotated[list[AlarmReceiver], "every receiver of alarms, as the configuration names them"]

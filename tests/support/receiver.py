@@ -29,6 +29,15 @@ class Script:
     hang: bool = False
     drip: bool = False
     mute: bool = False
+    body: bytes = b""
+
+
+def respond(handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str]) -> None:
+    handler.send_response(status)
+    for name, value in {**headers, "Content-Length": str(len(body))}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(body)
 
 
 class Receiver:
@@ -71,11 +80,7 @@ class Receiver:
         if script.drip:
             self._drip(handler)
             return
-        handler.send_response(script.status)
-        for name, value in script.headers.items():
-            handler.send_header(name, value)
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
+        respond(handler, script.status, script.body, script.headers)
 
     def _drip(self, handler: BaseHTTPRequestHandler) -> None:
         try:

@@ -8,15 +8,19 @@ import ssl
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cmgr import redact, trust
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
+from cmgr.config.receivers import Receiver, address_of, named, secret_of
 from cmgr.config.settings import Config, Metrics
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.host.host import obstacle
 from cmgr.service.door.http.secured import locks
 from cmgr.service.door.scrapes import PATH, address, bound
 from cmgr.service.extras import hook_files
+from cmgr.service.notices.programs import objection
+from cmgr.service.notices.ways import GROUPED
 
 SECONDS = 3.0
 
@@ -31,17 +35,30 @@ def _receivers(config: Config) -> Iterator[Finding]:
     for receiver in config.alarms.receivers:
         what = f"alarms {receiver.format}"
         try:
-            if receiver.token_file and not trust.read(receiver.token_file).strip():
-                yield Finding(what, ERROR, f"{receiver.token_file} is empty", "write the token into it")
-                continue
+            url = address_of(receiver)
+            for path in (receiver.token_file, receiver.secret_file):
+                secret_of(path)
         except ConfigError as error:
             yield of_error(what, error)
             continue
-        named = redact.address(receiver.url)
-        if receiver.token_file and named.startswith("http:"):
-            yield Finding(what, WARNING, f"the token goes to {named} unencrypted", "use https")
+        if receiver.program and (why := objection(receiver.program)):
+            yield Finding(what, ERROR, f"{receiver.program} is not run: {why.reason}", why.hint)
+        elif secret := _in_plain(receiver, url):
+            yield Finding(what, WARNING, f"{secret} goes to {redact.address(url)} unencrypted", "use https")
+        elif receiver.format == "teams" and (urlsplit(url).hostname or "").endswith(".webhook.office.com"):
+            hint = "make a workflow that posts to a channel on a webhook's request, and take its address"
+            yield Finding(what, WARNING, "Microsoft has ended the connectors of webhook.office.com", hint)
         else:
-            yield Finding(what, OK, f"{named} is told of {', '.join(receiver.events)}")
+            yield Finding(what, OK, f"{named(receiver)} is told of {', '.join(receiver.events)}")
+
+
+def _in_plain(receiver: Receiver, url: str) -> str:
+    """Return the secret that is sent where others can read it."""
+    if not url.startswith("http:"):
+        return ""
+    if receiver.token_file:
+        return "the token"
+    return "the key in its address" if receiver.format in GROUPED else ""
 
 
 def _hooks(directory: str) -> Iterator[Finding]:

@@ -7,11 +7,11 @@ from cmgr.cli.options import Common, option
 from cmgr.cli.setup import whom
 from cmgr.cli.setup.dozen import IGNORE, OBSERVE, RECEIVERS, RESERVE, STRATEGY, WINDOW
 from cmgr.cli.text import out
-from cmgr.config.around import Receiver
-from cmgr.config.kinds import Kind
-from cmgr.config.schema import row, settings
+from cmgr.config.kinds import Kind, Text
+from cmgr.config.schema import settings
 from cmgr.config.settings import Config
 from cmgr.config.spelling import quoted
+from cmgr.declare import Form, Meta
 from cmgr.errors import Misused
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import Strategy
@@ -70,7 +70,7 @@ def said(options: SetupOptions) -> Answers:
 
 
 def _address() -> Kind:
-    return next(setting.kind for setting in row(Receiver) if setting.key == "url")
+    return Text(Meta("", form=Form.URL), empty=False)
 
 
 def _alertmanager(url: object) -> dict[str, object]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from cmgr.config.load import HOOK_VARIABLE
 from cmgr.config.settings import Config
+from cmgr.host.act import PLAIN
 from cmgr.model.scope import holds_on
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault
@@ -12,8 +13,6 @@ from cmgr.model.values.node import Node, known_faults
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.words import one_line
-
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _LONGEST = 64 * 1024
 """Linux takes no variable longer than 128 KiB."""
@@ -28,8 +27,7 @@ def environment(config: Config, hook: str, words: Mapping[str, str]) -> dict[str
     told = {HOOK_VARIABLE: hook, **{f"{HOOK_VARIABLE}_{name}": value for name, value in words.items()}}
     # With these, `cmgr status` in a hook asks this very service.
     ours = {"CMGR_SOCKET": config.socket, "CMGR_STATE_DIR": config.state_dir}
-    plain = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/", **ours}
-    return {**plain, **{name: one_line(value)[:_LONGEST] for name, value in told.items()}}
+    return {**PLAIN, **ours, **{name: one_line(value)[:_LONGEST] for name, value in told.items()}}
 
 
 def of_ring(node: Node, ring: Ring) -> dict[str, str]:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
-from cmgr import redact
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.frozen import dataclass, replace
@@ -39,8 +38,6 @@ from cmgr.words import one_line
 
 AGAIN = 1.0
 """A hook that called chips unwell is not asked again before so many seconds have passed."""
-
-_SHOWN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +209,11 @@ class Hooks:
                 return self._says(step, f"hook {name} is not run: {why}", loud=True)
             act = Act(step.act(path.name), (str(path),), told, max(0.0, until - time.monotonic()))
             ended = self._host.run(act, self._cut)
+            said = f": {ended.said}" if ended.said else ""
             name += ", which an earlier life of cmgr began," if ended.found else ""
             if not ended.well:
-                how = ended.why or _how(ended.code)
-                return self._says(step, f"hook {name} {how}{_shown(ended.output)}", loud=True)
-            self._says(step, f"hook {name} ended well after {ended.seconds:.2f} s{_shown(ended.output)}")
+                return self._says(step, f"hook {name} {ended.how}{said}", loud=True)
+            self._says(step, f"hook {name} ended well after {ended.seconds:.2f} s{said}")
         return ""
 
     def _says(self, step: Step, text: str, *, loud: bool = False) -> str:
@@ -236,14 +233,3 @@ def _sound(node: Node, ring: Ring, reports: Reports) -> bool:
     # Where one of these is still reported the reset has failed, whatever the hook would say.
     known = {(f.chip, f.code) for f in handled_faults(node, ring)}
     return not any((r.chip, normal_code(f.code)) in known for r in reports for f in r.faults)
-
-
-def _how(code: int | None) -> str:
-    assert code is not None
-    return f"ended with code {code}" if code >= 0 else f"was ended by signal {-code}"
-
-
-def _shown(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    text = one_line(redact.text(" | ".join(lines)))
-    return f": {text[:_SHOWN]}…" if len(text) > _SHOWN else f": {text}" if text else ""

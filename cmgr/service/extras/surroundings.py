@@ -23,6 +23,7 @@ from cmgr.service.extras.hooks import Hooks
 from cmgr.service.extras.maker_reports import MakerReports, Making
 from cmgr.service.log.setup import Log
 from cmgr.service.notices.alarms import Alarm, Alarms
+from cmgr.service.notices.channel import Channel
 from cmgr.service.notices.sending import Receiver
 from cmgr.service.part import Part, Step, degraded
 from cmgr.service.work.around import Around
@@ -130,8 +131,9 @@ class Surroundings(Part):
         return [] if hold is None else [ring.id for ring in rings_with(node, hold.chips)]
 
     def _opened(self, alarms: settings.Alarms) -> tuple[Receiver, ...]:
-        host = socket.gethostname()
-        return tuple(Receiver(each, alarms, host, self._log) for each in alarms.receivers)
+        name, host, seconds = socket.gethostname(), host_of(self._config.systemd.bus), alarms.timeout.total_seconds()
+        channels = (Channel(each, name, seconds, host) for each in alarms.receivers)
+        return tuple(Receiver(channel, alarms, self._log) for channel in channels)
 
     def _close_receivers(self, seconds: float) -> None:
         for receiver in self._receivers:

@@ -18,6 +18,9 @@ from cmgr.model.wanted import serves
 from cmgr.view.troubles import troubles
 from cmgr.words import one_line
 
+TEST = "test"
+"""The event of one that a person asks for, to see whether it arrives."""
+
 WELL = ("recovered", "cleared", "observed")
 """Outcomes of an episode after which nobody needs to come."""
 
@@ -32,7 +35,7 @@ _STEPS: Mapping[tuple[str, str], str] = {
 class Alarm:
     """Something to tell. `id` and `kind` are the trouble's, `since` is when it began; `over`: it has ended with this.
 
-    `again`: it was there when this life of cmgr began, and may have been told before.
+    `again`: it was there when this life of cmgr began, and may have been told before. `hint`: what a person can do.
     """
 
     event: str
@@ -50,6 +53,7 @@ class Alarm:
     containers: tuple[str, ...] = ()
     outcome: str = ""
     observe: bool = False
+    hint: str = ""
 
 
 class Alarms:
@@ -106,6 +110,7 @@ def _alarm(trouble: Trouble, at: datetime, seen: datetime, observe: bool) -> Ala
         trouble.kind.event, trouble.kind, trouble.id, at, trouble.since or seen,
         one_line(trouble.why if episode else trouble.words), episode=trouble.episode, ring=trouble.ring,
         chips=trouble.chips, codes=trouble.codes, containers=trouble.containers, observe=observe and episode,
+        hint=one_line(trouble.hint),
     )  # fmt: skip
 
 
@@ -126,7 +131,7 @@ def _as_begun(alarm: Alarm, known: Alarm | None, notes: Sequence[Note]) -> Alarm
 
 
 def _ended(node: Node, alarm: Alarm, notes: Sequence[Note], at: datetime) -> Alarm:
-    ended = replace(alarm, over=True, at=at, again=False, summary=f"over: {alarm.summary}")
+    ended = replace(alarm, over=True, at=at, again=False, summary=f"over: {alarm.summary}", hint="")
     if alarm.kind in (TroubleKind.DOWN, TroubleKind.IDLE) and _serves(node, alarm):
         return replace(ended, event="up")  # Else somebody has removed or forgotten it.
     if alarm.kind is not TroubleKind.EPISODE:
@@ -134,8 +139,8 @@ def _ended(node: Node, alarm: Alarm, notes: Sequence[Note], at: datetime) -> Ala
     closed = next((n for n in notes if n.kind is NoteKind.CLOSED and n.episode == alarm.episode), None)
     if closed is None:
         return replace(ended, event="recovered")  # Its chips have gone; nothing more is known.
-    event = "recovered" if closed.outcome in WELL else "gave_up"
-    return replace(ended, event=event, at=closed.at, summary=one_line(closed.text), outcome=closed.outcome)
+    event, what = ("recovered", "") if closed.outcome in WELL else ("gave_up", "cmgr status")
+    return replace(ended, event=event, at=closed.at, summary=one_line(closed.text), outcome=closed.outcome, hint=what)
 
 
 def _serves(node: Node, alarm: Alarm) -> bool:

@@ -1,6 +1,6 @@
 """Alarms as receivers want them: one JSON object for each, or alerts for Alertmanager. Pure.
 
-The shapes are documented for users (docs/hooks.md) and stable: keys are added, never renamed.
+The shapes are documented for users (docs/notices.md) and stable: keys are added, never renamed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from cmgr import __version__
 from cmgr.model.values.troubles import TroubleKind
-from cmgr.service.notices.alarms import Alarm
+from cmgr.service.notices.alarms import TEST, Alarm
 from cmgr.words import Json, stamp
 
 RESEND = timedelta(seconds=60)
@@ -38,6 +38,7 @@ def event(alarm: Alarm, host: str) -> Json:
         "at": stamp(alarm.at),
         "since": stamp(alarm.since),
         "summary": alarm.summary,
+        "hint": alarm.hint,
         "episode": alarm.episode,
         "ring": alarm.ring,
         "chips": list(alarm.chips),
@@ -58,7 +59,7 @@ def alerts(alarms: Iterable[Alarm], host: str, now: datetime) -> list[Json]:
 
 def _alert(alarm: Alarm, host: str, now: datetime) -> Json:
     labels = {
-        "alertname": _NAMES.get(alarm.kind.event, alarm.kind.rules[0]),
+        "alertname": "CmgrTest" if alarm.event == TEST else _NAMES.get(alarm.kind.event, alarm.kind.rules[0]),
         "severity": str(alarm.kind.severity),
         "source": "cmgr",
         "host": host,
@@ -77,8 +78,8 @@ def _alert(alarm: Alarm, host: str, now: datetime) -> Json:
         "codes": " ".join(alarm.codes),
         "containers": " ".join(alarm.containers),
         "outcome": alarm.outcome,
-        "hint": "cmgr status",
-        "runbook_url": f"{_RUNBOOKS}#{labels['alertname'].lower()}",
+        "hint": alarm.hint or "cmgr status",
+        "runbook_url": "" if alarm.event == TEST else f"{_RUNBOOKS}#{labels['alertname'].lower()}",
     }
     return {
         "labels": labels,

@@ -1,26 +1,30 @@
 """One HTTP request that posts JSON: bounded in time as a whole, no redirect, TLS verified.
 
 Not `urllib.request`, which follows redirects and proxies that the environment names: an alarm and its token go to the
-address that the configuration names, and nowhere else.
+address that the configuration names, by the proxy that it names, and nowhere else.
 """
 
 import http.client
 import socket
 import ssl
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from cmgr import __version__, certificates
+from cmgr.config.receivers import secret_of
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.service.notices.channel import Channel, Rejected, TooFast
+from cmgr.words import one_line
 
 _WORTH_ANOTHER_TRY = frozenset({401, 403, 404, 408, 425, 429})
 """Refusals that somebody may mend at the other end, or in the configuration here."""
 
-
-class Rejected(CmgrError):
-    """The receiver will never take this request."""
+_MOST = 64 * 1024
+"""So much of an answer is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,42 +35,90 @@ class Post:
     body: bytes
     token: str = ""
     ca_file: str = ""
+    proxy: str = ""
     seconds: float = 5.0
 
 
-def post(request: Post) -> None:
-    """Post it. Raises `Rejected`, or `CmgrError` when another try may go better. The token is in no message."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer. `wait`: the seconds after which it may be asked again, where it says that."""
+
+    status: int
+    body: bytes
+    wait: float | None
+
+    @property
+    def words(self) -> str:
+        return f"it answers {self.status} {http.client.responses.get(self.status, '')}".rstrip()
+
+    @property
+    def said(self) -> str:
+        """The beginning of what it says, on one line."""
+        return one_line(self.body[:200].decode(errors="replace")).strip()
+
+
+class Connected(Protocol):
+    """A client of the standard library's; it has no socket before it is connected, though its type says so."""
+
+    sock: socket.socket | None
+
+    def close(self) -> None: ...
+
+
+def posting(channel: Channel, url: str, body: bytes) -> Post:
+    """Return the post to this receiver. Raises `ConfigError`."""
+    receiver = channel.receiver
+    return Post(url, body, secret_of(receiver.token_file), receiver.ca_file, receiver.proxy, channel.seconds)
+
+
+def post(request: Post) -> Answer:
+    """Post it and return the answer, whatever that is. Raises `CmgrError`. The token is in no message."""
     connection = _connection(request)
-    # A socket's own timeout is for each read: a receiver that sends a byte now and then would hold us for ever.
-    guard = threading.Timer(request.seconds, _cut, (connection,))
-    guard.daemon = True
-    guard.start()
-    try:
+    with bounded(connection, request.seconds):
         connection.request("POST", _target(request.url), request.body, _headers(request))
-        status = connection.getresponse().status
-    except TimeoutError:
-        raise CmgrError(f"no answer within {request.seconds:g} s") from None
-    except ssl.SSLCertVerificationError as error:
-        raise CmgrError(f"its certificate is not good: {error.verify_message}") from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        if not guard.is_alive():
-            raise CmgrError(f"no answer within {request.seconds:g} s") from None
-        raise CmgrError(_plainly(error)) from None
-    finally:
-        guard.cancel()
-        connection.close()
-    _judge(status)
+        answer = connection.getresponse()
+        wait, body = answer.headers.get("Retry-After", ""), b""
+        # Whoever has said that it took the alarm is not told again because the rest did not come.
+        with suppress(OSError, http.client.HTTPException):
+            body = answer.read(_MOST)
+        return Answer(answer.status, body, float(wait) if wait.isdecimal() else None)
 
 
-def _judge(status: int) -> None:
+def judge(answer: Answer, says: str = "") -> None:
+    """Raise what a status that is no success means; `says` stands behind it."""
+    status = answer.status
     if 200 <= status < 300:
         return
     if 300 <= status < 400:
         raise CmgrError(f"it answers {status}, and redirects are not followed")
-    text = f"it answers {status} {http.client.responses.get(status, '')}".rstrip()
+    text = ": ".join(filter(None, (answer.words, says)))
+    if status == http.client.TOO_MANY_REQUESTS and answer.wait is not None:
+        raise TooFast(text, answer.wait)
     if 400 <= status < 500 and status not in _WORTH_ANOTHER_TRY:
         raise Rejected(text)
     raise CmgrError(text)
+
+
+@contextmanager
+def bounded(client: Connected, seconds: float) -> Iterator[None]:
+    """Cut what is done within after so many seconds, and close it. Its failures are raised as `CmgrError`."""
+    # A socket's own timeout is for each read: a receiver that sends a byte now and then would hold us for ever.
+    guard = threading.Timer(seconds, _cut, (client,))
+    guard.daemon = True
+    guard.start()
+    try:
+        yield
+    except TimeoutError:
+        raise CmgrError(f"no answer within {seconds:g} s") from None
+    except ssl.SSLCertVerificationError as error:
+        raise CmgrError(f"its certificate is not good: {error.verify_message}") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if not guard.is_alive():
+            raise CmgrError(f"no answer within {seconds:g} s") from None
+        raise CmgrError(_plainly(error)) from None
+    finally:
+        guard.cancel()
+        client.close()
 
 
 def _headers(request: Post) -> dict[str, str]:
@@ -87,16 +139,24 @@ def _target(url: str) -> str:
 def _connection(request: Post) -> http.client.HTTPConnection:
     parts = urlsplit(request.url)
     assert parts.hostname is not None
+    if parts.scheme == "http" and request.proxy:
+        raise CmgrError("only https goes through a proxy")
     if parts.scheme == "http":
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=request.seconds)
     context = certificates.trusting(request.ca_file)
-    return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=request.seconds, context=context)
+    if not request.proxy:
+        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=request.seconds, context=context)
+    proxy = urlsplit(request.proxy)
+    assert proxy.hostname is not None
+    through = http.client.HTTPSConnection(proxy.hostname, proxy.port or 3128, timeout=request.seconds, context=context)
+    through.set_tunnel(parts.hostname, parts.port or 443)
+    return through
 
 
-def _cut(connection: http.client.HTTPConnection) -> None:
-    # There is none before the connection is made, though its type says so; that has a timeout of its own.
+def _cut(client: Connected) -> None:
     with suppress(OSError, AttributeError):
-        connection.sock.shutdown(socket.SHUT_RDWR)
+        assert client.sock is not None
+        client.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _plainly(error: Exception) -> str:

@@ -1,23 +1,21 @@
-"""Sending alarms over HTTP: one thread and one bounded queue for each receiver, which delay nobody."""
+"""Sending alarms: one bounded queue for each receiver, and one thread from its first alarm on, which delay nobody."""
 
-import json
 import threading
 from collections import deque
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
-from cmgr import redact, trust
-from cmgr.config import around
+from cmgr.config.around import Alarms as Settings
+from cmgr.config.receivers import named
 from cmgr.errors import CmgrError, chain
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.log.setup import Log
 from cmgr.service.notices.alarms import Alarm
-from cmgr.service.notices.objects import RESEND, alerts, event
-from cmgr.service.notices.post import Post, Rejected, post
+from cmgr.service.notices.channel import Channel, Rejected, TooFast
+from cmgr.service.notices.objects import RESEND
+from cmgr.service.notices.ways import GROUPED, way_of
 
 ALERTMANAGER = "alertmanager"
-ALERTS_PATH = "/api/v2/alerts"
 
 _SAID_AFTER = 2
 """A request that failed once is tried again without a word in `cmgr status`."""
@@ -26,12 +24,13 @@ _SAID_AFTER = 2
 class Receiver:
     """Tells one receiver of alarms, in their order, from `put` to `close`. Any thread."""
 
-    def __init__(self, receiver: around.Receiver, alarms: around.Alarms, host: str, log: Log) -> None:
-        self.settings = receiver
-        self.name = redact.address(receiver.url)
+    def __init__(self, channel: Channel, alarms: Settings, log: Log) -> None:
+        self.settings = channel.receiver
+        self.name = named(channel.receiver)
+        self._channel = channel
         self._alarms = alarms
-        self._host = host
         self._log = log
+        self._grouped = channel.receiver.format in GROUPED
         self._changed = threading.Condition()
         self._queue: deque[Alarm] = deque()
         self._standing: dict[str, Alarm] = {}
@@ -40,8 +39,7 @@ class Receiver:
         self._dropped = 0
         self._rejected = 0
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name="alarms", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def put(self, alarm: Alarm) -> None:
         """Send the alarm soon, if the receiver wants it. Does not block, does not raise."""
@@ -57,9 +55,20 @@ class Receiver:
             self._standing.pop(alarm.id, None)
             if not alarm.over:
                 self._standing[alarm.id] = alarm
+            if self._thread is None:
+                self._begin()
             self._changed.notify_all()
         if first:
             self._log.warn(f"too many alarms wait for {self.name}: the oldest are dropped")
+
+    def _begin(self) -> None:
+        thread = threading.Thread(target=self._work, name="alarms", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # There are too many already: the next alarm tries it again.
+            self._failures, self._why = _SAID_AFTER, chain(error)
+        else:
+            self._thread = thread
 
     def _wants(self, alarm: Alarm) -> bool:
         events = self.settings.events
@@ -91,7 +100,8 @@ class Receiver:
     def close(self, seconds: float) -> None:
         """End, and wait for that for so many seconds at most."""
         self.end()
-        self._thread.join(seconds)
+        if self._thread is not None:
+            self._thread.join(seconds)
         left = len(self._queue)
         if left:
             self._log.warn(f"{left} alarms for {self.name} were not sent")
@@ -101,36 +111,32 @@ class Receiver:
     def _work(self) -> None:
         while (batch := self._next()) is not None:
             try:
-                self._send(batch)
+                way_of(self.settings.format).send(self._channel, batch, self._dropped)
             except Rejected as error:
                 self._rejects(batch, chain(error))
-            except (CmgrError, OSError, ValueError) as error:
+            except (CmgrError, OSError, ValueError, ImportError) as error:
                 self._fails(batch, chain(error))
-                if not self._rested():
+                if self._rested(pause(self._alarms, self._failures, self._every, error)):
                     return
+                continue
             else:
                 self._arrived(batch)
+            # At the end what waits is sent at once.
+            self._rested(self._every)
+
+    @property
+    def _every(self) -> float:
+        return self.settings.every.total_seconds() if self._grouped else 0.0
 
     def _next(self) -> tuple[Alarm, ...] | None:
-        """Return what is to be sent next: the oldest that waits, or all that stand when those are due again."""
+        """Return what is to be sent next: what waits, one by one or all of it, or all that stand when those are due."""
         with self._changed:
             resends = self.settings.format == ALERTMANAGER and bool(self._standing)
             rest = RESEND.total_seconds() if resends else None
             self._changed.wait_for(lambda: self._queue or self._closed, rest)
             if self._queue:
-                return (self._queue[0],)
+                return tuple(self._queue) if self._grouped else (self._queue[0],)
             return None if self._closed else tuple(self._standing.values())
-
-    def _send(self, batch: Sequence[Alarm]) -> None:
-        settings = self.settings
-        if settings.format == ALERTMANAGER:
-            address = _with_path(settings.url)
-            body = json.dumps(alerts(batch, self._host, datetime.now(UTC)))
-        else:
-            address, body = settings.url, json.dumps(event(batch[0], self._host))
-        # Read each time: a token that was exchanged counts at once.
-        token = trust.read(settings.token_file).strip() if settings.token_file else ""
-        post(Post(address, body.encode(), token, settings.ca_file, self._alarms.timeout.total_seconds()))
 
     def _arrived(self, batch: Sequence[Alarm]) -> None:
         with self._changed:
@@ -143,7 +149,7 @@ class Receiver:
     def _rejects(self, batch: Sequence[Alarm], why: str) -> None:
         with self._changed:
             self._take_off(batch)
-            self._rejected += 1
+            self._rejected += len(batch)
             self._why = why
         self._log.warn(f"{self.name} does not take an alarm ({batch[0].event}): {why}; it is given up")
 
@@ -155,17 +161,18 @@ class Receiver:
             self._log.warn(f"cannot tell {self.name} of an alarm ({batch[0].event}): {why}; it is tried again")
 
     def _take_off(self, batch: Sequence[Alarm]) -> None:
-        # It may have been dropped meanwhile, and another be the oldest.
-        if self._queue and self._queue[0] is batch[0]:
+        # Some of them may have been dropped meanwhile, and another be the oldest.
+        sent = set(map(id, batch))
+        while self._queue and id(self._queue[0]) in sent:
             self._queue.popleft()
 
-    def _rested(self) -> bool:
-        """Wait before the next try. Return whether there will be one."""
-        wait = backed_off(self._alarms.backoff, self._alarms.backoff_max, self._failures)
+    def _rested(self, seconds: float) -> bool:
+        """Wait for so long. Return whether the end has come meanwhile."""
         with self._changed:
-            return not self._changed.wait_for(lambda: self._closed, wait.total_seconds())
+            return self._changed.wait_for(lambda: self._closed, seconds) if seconds else False
 
 
-def _with_path(url: str) -> str:
-    bare = url.rstrip("/")
-    return bare if bare.endswith(ALERTS_PATH) else bare + ALERTS_PATH
+def pause(alarms: Settings, failures: int, every: float, error: Exception) -> float:
+    """Return how many seconds to wait before what has failed so often is tried again."""
+    wait = backed_off(alarms.backoff, alarms.backoff_max, failures).total_seconds()
+    return max(wait, every, error.seconds if isinstance(error, TooFast) else 0.0)

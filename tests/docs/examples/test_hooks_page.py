@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cmgr.cli.app import app_of
-from cmgr.config.around import EVENTS
 from cmgr.config.load import load
+from cmgr.config.receivers import EVENTS
 from cmgr.host.act import Act
 from cmgr.host.host import Host
 from cmgr.model.values.troubles import TroubleKind

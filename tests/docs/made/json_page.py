@@ -29,6 +29,7 @@ SHAPES = {
     "explain CODE": shapes.Explanation,
     "check": shapes.Check,
     "check --table FILE": slot_shapes.Comparison,
+    "alarms": slot_shapes.AlarmReceivers,
     "version": shapes.Version,
 }
 """By the command that prints it."""

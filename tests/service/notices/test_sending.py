@@ -3,6 +3,7 @@
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.config.around import EVENTS
 from cmgr.config.around import Alarms as Settings
-from cmgr.config.around import Receiver as Receiving
+from cmgr.config.receivers import EVENTS
+from cmgr.config.receivers import Receiver as Receiving
+from cmgr.host.host import Host
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.log.setup import Log
 from cmgr.service.notices.alarms import Alarm
+from cmgr.service.notices.channel import Channel, TooFast
 from cmgr.service.notices.sending import Receiver as Sender
+from cmgr.service.notices.sending import pause
+from tests.service.notices.robots import WeCom
 from tests.support.receiver import Receiver, Script, receiver
 from tests.support.waiting import PATIENCE, eventually
 
@@ -61,7 +66,8 @@ def sender(said: Said, receiver: Receiver) -> Iterator[Senders]:
 
     def make(settings: Settings = SETTINGS, **fields: object) -> Sender:
         receiving = Receiving(**{"url": f"{receiver.url}/cmgr?secret=path", **fields})  # type: ignore[arg-type]
-        made.append(Sender(receiving, settings, "host-1", said))
+        channel = Channel(receiving, "host-1", settings.timeout.total_seconds(), Host(""))
+        made.append(Sender(channel, settings, said))
         return made[-1]
 
     yield make
@@ -296,3 +302,102 @@ def test_something_that_cannot_be_heard_is_an_alert_of_its_own(receiver: Receive
     ((alert,),) = receiver.until(1)
     assert (alert["labels"]["alertname"], alert["labels"]["id"]) == ("CmgrDeaf", "runtime-docker")
     assert alert["annotations"]["summary"] == "docker cannot be heard: connection refused"
+
+
+# People are told of all that waits in one message, and not too often.
+
+
+@pytest.fixture
+def chat(said: Said) -> Iterator[tuple[WeCom, Senders]]:
+    """A chat, and what makes senders to it."""
+    robot, made = WeCom(), list[Sender]()
+
+    def make(settings: Settings = SETTINGS, every: timedelta = timedelta()) -> Sender:
+        receiving = Receiving(robot.url, format="wecom", every=every)
+        channel = Channel(receiving, "host-1", settings.timeout.total_seconds(), Host(""))
+        made.append(Sender(channel, settings, said))
+        return made[-1]
+
+    yield robot, make
+    robot.go_on.set()
+    for each in made:
+        each.close(5)
+    robot.close()
+
+
+def test_what_waits_goes_into_one_message(chat: tuple[WeCom, Senders]) -> None:
+    robot, make = chat
+    told = make(every=timedelta(hours=1))
+    told.put(alarm(1))
+    eventually(lambda: len(robot.texts) == 1)
+    for number in (2, 3, 4):
+        told.put(alarm(number))
+    assert len(robot.requests) == 1, "its time has not come"
+    told.end()
+    eventually(lambda: len(robot.texts) == 2)
+    assert [line for line in robot.texts[1].split("\n") if line.startswith("WARNING")] == [
+        f"WARNING: alarm {number}" for number in (2, 3, 4)
+    ]
+
+
+def test_a_message_that_failed_is_tried_again_with_what_came_meanwhile(chat: tuple[WeCom, Senders], said: Said) -> None:
+    robot, make = chat
+    robot.refuses = True
+    told = make()
+    told.put(alarm(1))
+    eventually(lambda: told.trouble().endswith("(1 wait)"))
+    assert "it answers errcode -1 system busy" in told.trouble()
+    told.put(alarm(2))
+    robot.refuses = False
+    eventually(lambda: "WARNING: alarm 2" in "".join(robot.texts))
+    eventually(lambda: not told.trouble())
+    assert "".join(robot.texts).count("WARNING: alarm 1") == 1
+    assert [line.partition(":")[0] for line in said.lines] == ["cannot tell http", "alarms reach http"], "each once"
+
+
+def test_a_chat_that_has_had_too_much_is_left_alone_for_as_long_as_it_wants(
+    chat: tuple[WeCom, Senders], said: Said
+) -> None:
+    robot, make = chat
+    robot.minute = 1
+    told = make(Settings(backoff=QUICK, backoff_max=QUICK))
+    told.put(alarm(1))
+    eventually(lambda: robot.texts)
+    told.put(alarm(2))
+    eventually(lambda: len(robot.requests) == 2)
+    told.put(alarm(3))
+    told.close(PATIENCE)
+    assert len(robot.requests) == 2
+    assert said.lines[-1].endswith(f"2 alarms for http://127.0.0.1:{robot.port} were not sent")
+
+
+def test_the_pause_is_the_longest_that_anybody_wants() -> None:
+    settings = Settings(backoff=timedelta(seconds=1), backoff_max=timedelta(seconds=60))
+    assert [pause(settings, failures, 0.0, OSError()) for failures in (1, 2, 3, 10)] == [1.0, 2.0, 4.0, 60.0]
+    assert pause(settings, 1, 4.0, OSError()) == 4.0
+    assert pause(settings, 1, 4.0, TooFast("it answers 130101", 600.0)) == 600.0
+    assert pause(settings, 10, 4.0, TooFast("it answers 11232", 15.0)) == 60.0
+    assert pause(settings, 1, 4.0, TooFast("it answers 429", 1e9)) == 3600.0
+
+
+LOADED = """
+import sys
+from datetime import UTC, datetime
+from cmgr.config.around import Alarms
+from cmgr.config.receivers import FORMATS, Receiver
+from cmgr.service.log.setup import Log
+from cmgr.service.notices.channel import Channel, TooFast
+from cmgr.service.notices.sending import Receiver as Sender
+from cmgr.service.notices.sending import pause
+import threading
+
+before = {*sys.modules}
+for each in FORMATS:
+    Sender(Channel(Receiver("https://nowhere.example", format=each), "host-1", 1.0, None), Alarms(), Log())
+print(sorted({*sys.modules} - before), threading.active_count(), "smtplib" in sys.modules, "http.client" in sys.modules)
+"""
+
+
+def test_receivers_that_nothing_was_told_have_no_thread_and_load_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=False)
+    assert done.stdout.split("]") == ["[", " 1 False False\n"], done.stderr

@@ -1,0 +1,57 @@
+"""Notices by a program of the operator's: it reads them as JSON on its standard input, and 0 is its word for "sent".
+
+The rule for hooks holds: only root, or the user who runs cmgr, can have put it there. It runs as hooks do.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+
+from cmgr import trust
+from cmgr.errors import CmgrError
+from cmgr.host.act import PLAIN, Act
+from cmgr.service.notices.alarms import Alarm
+from cmgr.service.notices.channel import Channel
+from cmgr.service.notices.notice import notice
+from cmgr.service.notices.objects import event
+
+_MOST = 16_000
+_SECONDS = 30.0
+"""Its time at least: what others send by the network may take longer than their networks' own bound."""
+
+
+def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
+    path = channel.receiver.program
+    if why := objection(path):
+        raise CmgrError(f"{path} is not run: {why.reason}: {why.hint}")
+    told = notice(alarms, lost, channel.machine, _MOST)
+    events = [event(alarm, channel.machine) for alarm in alarms]
+    given = os.memfd_create("cmgr-notice")
+    try:
+        with open(given, "wb", closefd=False) as file:
+            file.write(json.dumps({"title": told.title, "text": told.text, "lost": lost, "alarms": events}).encode())
+        os.lseek(given, 0, os.SEEK_SET)
+        act = Act(f"notice-{time.time_ns()}", (path,), PLAIN, max(_SECONDS, channel.seconds))
+        ended = channel.host.run(act, Event(), given)
+    finally:
+        os.close(given)
+    said = f": {ended.said}" if ended.said else ""
+    if not ended.well:
+        raise CmgrError(f"it {ended.how}{said}")
+    return f"it ended well{said}"
+
+
+def objection(path: str) -> trust.Weakness | None:
+    """Return why cmgr does not run this program."""
+    try:
+        found = trust.weakness(path, itself=True)
+        if found is not None:
+            return found
+    except OSError as error:
+        return trust.Weakness(f"cannot look at it: {error.strerror}", "run it as root")
+    if not Path(path).is_file():
+        return trust.Weakness("there is no such file", "put it there")
+    return None if os.access(path, os.X_OK) else trust.Weakness("it is not executable", f"chmod u+x {path}")
