@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.cli.setup import dozen
 from cmgr.config.load import load
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config, Ready
@@ -19,6 +20,13 @@ def uncommented(text: str) -> str:
 
 def test_the_shipped_file_is_the_generated_one() -> None:
     assert regenerate.TEMPLATE.read_text() == template(), "run python -m tests.config.regenerate"
+
+
+def test_the_packages_own_file_is_what_setup_writes_where_nothing_is_chosen(tmp_path: Path) -> None:
+    text = regenerate.PACKAGED.read_text()
+    assert text == dozen.text({}), "run python -m tests.config.regenerate"
+    assert load(written(tmp_path / "cmgr.toml", text), environ={}) == Config()
+    assert len([line for line in text.splitlines() if line and not line.startswith("#")]) <= 12
 
 
 def test_the_reference_page_is_the_generated_one() -> None:

@@ -83,7 +83,7 @@ def answer(python: Sequence[str], script: str) -> Any:
 
 
 def later(package: Path, to: Path, version: str, *, configuration: str = "", unit: str = "") -> Path:
-    """Return a .deb of the same program as another version; the texts are added to the files that it ships."""
+    """Return a .deb of the same program as another version, with this as its file, and more at the end of its unit."""
     stage = unpacked(package, to / f"stage-{version}")
     control = stage / "DEBIAN/control"
     control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}-1", control.read_text()))
@@ -91,10 +91,10 @@ def later(package: Path, to: Path, version: str, *, configuration: str = "", uni
     (program / "__init__.py").write_text(f'"""A later cmgr."""\n\n__version__ = "{version}"\n')
     for stale in (program / "__pycache__").glob("__init__.*"):
         stale.unlink()
-    for name, text in {"etc/cmgr/cmgr.toml": configuration, "usr/lib/systemd/system/cmgr.service": unit}.items():
-        if text:
-            with (stage / name).open("a") as file:
-                file.write(text)
+    if configuration:
+        (stage / "etc/cmgr/cmgr.toml").write_text(configuration)
+    with (stage / "usr/lib/systemd/system/cmgr.service").open("a") as file:
+        file.write(unit)
     made = to / f"cmgr_{version}-1.deb"
     said("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(stage), str(made))
     return made

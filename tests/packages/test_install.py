@@ -163,3 +163,24 @@ def test_every_command_runs_in_the_package(machine: Machine) -> None:
 def test_the_demo_on_a_page_prints_its_link(machine: Machine) -> None:
     done = machine.run("timeout", "--signal=INT", "20", "cmgr", "demo", "--runtime", "sim", "--web")
     assert re.search(r"^  http://127\.0\.0\.1:9478/#t=\S{20,}$", done.out, re.MULTILINE), done.out + done.err
+
+
+def test_setup_takes_an_installed_cmgr_to_a_drill_that_is_passed(machine: Machine) -> None:
+    simulate(machine)
+    machine.do("systemctl", "stop", "cmgr")
+    told = machine.do("cmgr", "setup", "--strategy", "singleRecover", "--yes")
+    assert "the service goes by it: strategy singleRecover" in told
+    assert machine.active(), "it was started"
+    assert "a fault on chip 0 stops llm-0" in told
+    assert "drill of ring 4 (chips 4-7): passed" in machine.do("cmgr", "drill", "4", "--yes")
+    assert (episode(machine, 1) or {})["outcome"] == "recovered"
+    assert "the service goes by it: strategy ringRecover" in machine.do(
+        "cmgr", "setup", "--strategy", "ringRecover", "--yes"
+    )
+
+
+def test_on_a_machine_without_chips_it_says_so_and_writes_all_the_same(machine: Machine) -> None:
+    done = machine.run("cmgr", "setup", "--yes")
+    assert "Traceback" not in done.err
+    assert "cannot find a chip driver" in done.out
+    assert 'strategy = "singleRecover"' in machine.do("cat", "/etc/cmgr/cmgr.toml")

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+from tests.config import regenerate
+from tests.config.template import template
 from tests.packages import dists
 from tests.packages.conftest import Boot
 from tests.packages.machines.machine import Machine, Place
@@ -60,6 +64,41 @@ def test_an_unchanged_configuration_takes_over_the_new_one(machine: Machine, tmp
     machine.do("dpkg", "--install", machine.bring(dists.later(dists.deb(), tmp_path, "8.0.0", configuration="# new\n")))
     assert machine.do("tail", "-n", "1", "/etc/cmgr/cmgr.toml") == "# new\n"
     assert machine.do("stat", "-c", "%a %U %G", "/etc/cmgr/cmgr.toml") == "640 root cmgr\n"
+
+
+@pytest.fixture
+def former(boot: Boot, tmp_path: Path) -> Machine:
+    """A machine with a cmgr whose file had every setting, commented out."""
+    machine = boot()
+    machine.do(
+        "dpkg", "--install", machine.bring(dists.later(dists.deb(), tmp_path, "0.0.9", configuration=template()))
+    )
+    assert machine.do("cat", "/etc/cmgr/cmgr.toml") == template()
+    return machine
+
+
+def test_the_long_file_becomes_a_dozen_lines_where_nobody_has_changed_it(former: Machine) -> None:
+    former.do("dpkg", "--install", f"/packages/{dists.deb().name}")
+    assert former.do("cat", "/etc/cmgr/cmgr.toml") == regenerate.PACKAGED.read_text()
+    assert former.do("stat", "-c", "%a %U %G", "/etc/cmgr/cmgr.toml") == "640 root cmgr\n"
+    assert former.do("cat", "/usr/share/doc/cmgr/cmgr.toml") == regenerate.TEMPLATE.read_text()
+
+
+def test_the_long_file_stays_where_somebody_has_changed_it_until_setup(former: Machine) -> None:
+    former.do("sed", "-i", 's/^#sweep = "5s"/sweep = "7s"/', "/etc/cmgr/cmgr.toml")
+    mine = former.do("cat", "/etc/cmgr/cmgr.toml")
+    former.do("dpkg", "--force-confold", "--install", f"/packages/{dists.deb().name}")
+    assert former.do("cat", "/etc/cmgr/cmgr.toml") == mine
+    done = former.run("cmgr", "setup", "--yes", "--strategy", "ringRecover")
+    # There is no runtime: that is told, and the file is written.
+    assert (done.code, "cannot start the service: systemctl start cmgr failed" in done.err) == (1, True), done
+    short = former.do("cat", "/etc/cmgr/cmgr.toml")
+    assert 'strategy = "ringRecover"' in short
+    assert '\nsweep = "7s"\n' in short
+    assert len(short) < len(mine) / 10
+    (kept,) = former.do("sh", "-c", "ls /etc/cmgr/cmgr.toml.2*").split()
+    assert former.do("cat", kept) == mine
+    assert former.do("stat", "-c", "%a %U %G", "/etc/cmgr/cmgr.toml", kept) == "640 root cmgr\n" * 2
 
 
 def test_a_downgrade_below_the_state_is_refused_in_words(machine: Machine, tmp_path: Path) -> None:

@@ -164,9 +164,15 @@ def _start() -> None:
     out.told(["the service is started"])
     out.flush()
     try:
-        subprocess.run(["systemctl", "start", "cmgr"], check=True, timeout=_START_SECONDS)  # noqa: S607
-    except (OSError, subprocess.SubprocessError) as error:
-        raise CmgrError("cannot start the service", hint="systemctl status cmgr; journalctl -u cmgr -e") from error
+        done = subprocess.run(["systemctl", "start", "cmgr"], check=False, timeout=_START_SECONDS)  # noqa: S607
+    except subprocess.TimeoutExpired:
+        why = f"it is not up after {_START_SECONDS:.0f} s"
+    except OSError as error:
+        why = str(error.strerror)
+    else:
+        why = "" if done.returncode == 0 else "systemctl start cmgr failed"
+    if why:
+        raise CmgrError(f"cannot start the service: {why}", hint="systemctl status cmgr; journalctl -u cmgr -e")
 
 
 def _idle(chips: "Sequence[shapes.Chip]") -> list[ChipId]:
