@@ -51,8 +51,8 @@ def _tell(turn: Turn, now: Container, first: Container) -> None:
 
 def _told(known: Container, end: Exit) -> datetime | None:
     """Return when somebody else told it to end. Podman tells of no order: then an end that looks like one says it."""
-    # In its grace podman calls it stopping, and says nothing yet of how it ends.
-    news = known.running or known.exit is None
+    # In its grace podman calls it stopping, and says nothing yet of how it ends. A list may be earlier than that word.
+    news = known.running or known.exit is None or known.exit.missed
     unsure = news and end.asked is None and not (end.missed or end.by_itself)
     return end.told if end.asked else end.at if unsure else None
 

@@ -289,6 +289,15 @@ def test_one_of_the_same_pod_that_was_seen_to_be_stopping_before_is_one() -> Non
     assert cmgr.held() == ["llm", "web"]
 
 
+def test_one_of_the_same_pod_that_a_list_has_down_before_its_end_is_told_is_one() -> None:
+    cmgr = pod(inside("web", of="infra"))
+    down = replace(cmgr.truth[key("web")], running=False, exit=Exit(143, cmgr.now, missed=True))
+    cmgr.sees(down)
+    assert cmgr.held() == ["llm"], "the daemon may have ended it as it went"
+    cmgr.sees(replace(down, exit=Exit(143, cmgr.now)))
+    assert cmgr.held() == ["llm", "web"]
+
+
 def test_one_of_the_same_pod_that_ends_at_another_time_or_of_an_error_is_not_started_with_it() -> None:
     cmgr = pod(inside("late", of="infra"), inside("fails", of="infra"), inside("other", of="another"))
     ends(cmgr, "fails", 1)
