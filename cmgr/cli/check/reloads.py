@@ -1,7 +1,8 @@
 """The check whether a reload of systemd would take their chips from containers that run.
 
 Where systemd makes the control groups of containers, it writes their device rules anew whenever it reads its units
-anew. runc names each device to it as /dev/char/MAJOR:MINOR, and not every driver's devices have such a link.
+anew. runc names each device to it as /dev/char/MAJOR:MINOR, and not every driver's devices have such a link. Not every
+version of runc depends on that (docs/nvml.md).
 """
 
 import os
@@ -31,7 +32,7 @@ def reloads(
     names = sorted(row["called"] for row in rows if row["chips"] and row["id"] in made)
     if names:
         text = f"{', '.join(names)}: a reload of systemd may take their chips, for there is no {link}"
-        hint = f"before you type systemctl daemon-reload or install a package: ln -s {target} {link}; so for each chip"
+        hint = f"NVIDIA advises such a link before systemctl daemon-reload: ln -s {target} {link}; so for each chip"
         yield Finding("container", WARNING, text, hint)
 
 
