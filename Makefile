@@ -22,7 +22,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-fresh test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm repo release test-packages test-shipped test-newest test-fresh test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -44,6 +44,7 @@ help:
 	@echo "make bench   the numbers of docs/performance.md, measured here and written there with their pictures"
 	@echo "make reliability  every proof of docs/reliability.md, and its figures written there"
 	@echo "make deb     the Debian package in dist/, for this machine or with ARCH=x86_64, ARCH=aarch64; make rpm: the other"
+	@echo "make repo    signed repositories for apt and dnf of what lies in dist/; make release: all that a release has"
 	@echo "make test-packages  both packages for both architectures, built and tried on machines made for it"
 	@echo "make test-shipped  the core suites on the interpreter of the package in dist/"
 	@echo "make test-newest  the newest Docker, containerd and etcd of Debian's suites, instead of this machine's"
@@ -81,6 +82,13 @@ deb rpm:
 	@sh packaging/build.sh --look $@
 	@$(MAKE) --no-print-directory $(STAMP)
 	@sh packaging/build.sh $@
+
+# Whoever owns the key that signs says so: KEY, and for the repository URL, too.
+repo:
+	@sh packaging/repo.sh
+
+release: $(STAMP)
+	@sh packaging/release.sh
 
 test-packages: $(STAMP)
 	@rm -f $(SECOND_TRIES)

@@ -34,7 +34,10 @@ packages_of() {
     tclsh) echo " tcl" ;;
     xz) echo " xz-utils" ;;
     flock) echo " util-linux" ;;
-    rpmbuild) echo " rpm" ;;
+    dpkg-scanpackages) echo " dpkg-dev" ;;
+    createrepo_c) echo " createrepo-c" ;;
+    gpg) echo " gnupg" ;;
+    rpmbuild | rpmsign) echo " rpm" ;;
     *-strip) echo " binutils-${1%-strip}" | sed 's/x86_64/x86-64/' ;;
     *) echo " $1" ;;
     esac | tr -d '\n'

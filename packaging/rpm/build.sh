@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the .rpm for $ARCH out of build/packages/$ARCH/tree, and prints its path.
+# Builds the .rpm for $ARCH out of build/packages/$ARCH/tree, and prints its path. PAYLOAD: how it is packed, as rpm names
+# that; tests want it quickly.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/lib.sh"
@@ -30,7 +31,7 @@ dated "$work/stage"
 done >"$work/files"
 
 rpmbuild -bb --quiet --target "$ARCH-linux" --define "_topdir $work/top" --define "cmgr_version $version" \
-    --define "cmgr_revision $revision" --define "cmgr_stage $work/stage" --define "cmgr_files $work/files" \
+    --define "cmgr_revision $revision" --define "cmgr_payload ${PAYLOAD:-w3.xzdio}" --define "cmgr_stage $work/stage" --define "cmgr_files $work/files" \
     --define "cmgr_maintainer $maintainer" --define "cmgr_date $(date -u -d "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')" "$here/rpm/cmgr.spec" >"$work/log" 2>&1 || {
     cat "$work/log" >&2
     die "rpmbuild failed"

@@ -48,7 +48,7 @@ def machine(boot: Boot, stub: Path) -> Machine:
 
 def newer(to: Path) -> Path:
     """Return the same package as another release."""
-    return Path(dists.built(to, "rpm/build.sh", REVISION="2", MAINTAINER=MAINTAINER).strip())
+    return Path(dists.built(to, "rpm/build.sh", REVISION="2", MAINTAINER=MAINTAINER, PAYLOAD="w1.gzdio").strip())
 
 
 @pytest.mark.parametrize("arch", dists.ARCHES)

@@ -63,6 +63,9 @@ lintian lintian
 shellcheck shellcheck
 mmdebstrap mmdebstrap
 systemd-nspawn systemd-container
+dnf dnf
+createrepo_c createrepo-c
+gpg gnupg
 END
     # Without what qemu-user recommends: that would have the kernel run every program of the other architecture.
     case $(uname -m) in

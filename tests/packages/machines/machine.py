@@ -18,7 +18,7 @@ from tests.support.daemons.daemon import CannotRun
 from tests.support.waiting import eventually
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-INCLUDED = ("systemd", "systemd-sysv", "dbus", "init-system-helpers", "libstdc++6", "passwd", "rpm")
+INCLUDED = ("systemd", "systemd-sysv", "dbus", "init-system-helpers", "libstdc++6", "passwd", "rpm", "apt")
 UNREAD = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 SUITE = os.environ.get("SUITE", "bookworm")
 

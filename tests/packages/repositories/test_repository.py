@@ -1,0 +1,120 @@
+"""The repositories that `make repo` makes: the ordinary clients install from them, upgrade and go back."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.packages import dists
+from tests.packages.conftest import Boot
+from tests.packages.machines.machine import Place
+from tests.packages.test_rpm import newer, stub
+
+__all__ = ["stub"]
+
+pytestmark = pytest.mark.alone
+
+OWNER = "cmgr tests <owner@packages.example>"
+URL = "file:///repo"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One of this version and a later one, signed by a key that is thrown away."""
+    home = tmp_path_factory.mktemp("gpg")
+    home.chmod(0o700)
+    dist = tmp_path_factory.mktemp("dist")
+    for arch in dists.ARCHES:
+        for package in (dists.deb(arch), dists.rpm(arch)):
+            (dist / package.name).symlink_to(package)
+    later = dists.later(dists.deb(), tmp_path_factory.mktemp("later"), "8.0.0")
+    later.rename(dist / f"cmgr_8.0.0-1_{dists.DEB_NAMES[dists.NATIVE]}.deb")
+    newer(dist)
+    environment = {**os.environ, "GNUPGHOME": str(home), "CMGR_DIST": str(dist), "KEY": OWNER, "URL": URL}
+    made = ["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-gen-key", OWNER, "rsa3072", "sign", "never"]
+    try:
+        for command in (made, ["sh", str(dists.ROOT / "packaging/repo.sh")]):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+        yield dist / "repo"
+    finally:
+        subprocess.run(["gpgconf", "--kill", "gpg-agent"], env=environment, check=True)
+
+
+def test_apt_installs_upgrades_and_goes_back(boot: Boot, repository: Path) -> None:
+    machine = boot(binds={"/repo": str(repository)})
+    machine.put("/etc/apt/sources.list", "")
+    machine.do("mkdir", "-p", "/etc/apt/keyrings")
+    machine.do("cp", "/repo/cmgr.asc", "/etc/apt/keyrings/")
+    machine.do("cp", "/repo/apt/cmgr.sources", "/etc/apt/sources.list.d/")
+    machine.do("apt-get", "update")
+    machine.do("apt-get", "install", "--yes", "cmgr=0.1.0-1")
+    assert machine.do("systemctl", "is-enabled", "cmgr") == "enabled\n"
+    machine.do("apt-get", "install", "--yes", "cmgr")
+    assert machine.do("cmgr", "version") == "cmgr 8.0.0\n"
+    machine.do("apt-get", "install", "--yes", "--allow-downgrades", "cmgr=0.1.0-1")
+    assert machine.do("cmgr", "version") == "cmgr 0.1.0\n"
+
+
+def test_apt_refuses_one_that_was_changed_on_the_way(boot: Boot, repository: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "repo"
+    shutil.copytree(repository / "apt/dists", changed / "apt/dists")
+    shutil.copy(repository / "cmgr.asc", changed)
+    shutil.copy(repository / "apt/cmgr.sources", changed / "apt")
+    for signed in ("InRelease", "Release"):
+        file = changed / "apt/dists/stable" / signed
+        file.write_text(file.read_text().replace("Origin: cmgr", "Origin: others"))
+    machine = boot(binds={"/repo": str(changed)})
+    machine.put("/etc/apt/sources.list", "")
+    machine.do("mkdir", "-p", "/etc/apt/keyrings")
+    machine.do("cp", "/repo/cmgr.asc", "/etc/apt/keyrings/")
+    machine.do("cp", "/repo/apt/cmgr.sources", "/etc/apt/sources.list.d/")
+    done = machine.run("apt-get", "update")
+    assert done.code != 0
+    assert "BADSIG" in done.err or "invalid" in done.err
+
+
+def test_dnf_installs_upgrades_and_goes_back(
+    place: Place, debian: Path, repository: Path, stub: Path, tmp_path: Path
+) -> None:
+    """Into a root, whose distribution is a Debian with a stub for what packages of rpm would have brought."""
+    _, root = place.stacked(debian)
+    distribution = tmp_path / "distribution"
+    distribution.mkdir()
+    shutil.copy(stub, distribution)
+    dists.said("createrepo_c", "--quiet", str(distribution))
+    repos = tmp_path / "repos"
+    repos.mkdir()
+    own = (repository / "dnf/cmgr.repo").read_text().replace(URL, f"file://{repository}")
+    (repos / "cmgr.repo").write_text(own)
+    other = f"[distribution]\nname=distribution\nbaseurl=file://{distribution}\ngpgcheck=0\n"
+    (repos / "distribution.repo").write_text(other)
+    dnf = ("dnf", "--assumeyes", f"--installroot={root}", f"--setopt=reposdir={repos}", "--releasever=1")
+
+    def version() -> str:
+        return dists.said("rpm", f"--root={root}", "--query", "--queryformat=%{release}", "cmgr")
+
+    dists.said(*dnf, "install", "cmgr-0.1.0-1")
+    assert version() == "1"
+    dists.said(*dnf, "upgrade", "cmgr")
+    assert version() == "2"
+    dists.said(*dnf, "downgrade", "cmgr")
+    assert version() == "1"
+    assert dists.said("chroot", str(root), "cmgr", "version") == "cmgr 0.1.0\n"
+
+
+def test_without_a_key_it_says_what_is_missing() -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("KEY", "URL")}
+    for script, says in (("repo", "KEY=… URL=https://… make repo"), ("release", "KEY=… make release")):
+        done = subprocess.run(
+            ["sh", str(dists.ROOT / f"packaging/{script}.sh")],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert says in done.stderr
