@@ -51,6 +51,7 @@ COMMANDS = {
     "inject": ("act", "inject", "InjectOptions"),
     "drill": ("act", "drill", "DrillOptions"),
     "reset": ("orders", "reset", "ResetOptions"),
+    "test": ("orders", "test", "ResetOptions"),
     "cancel": ("orders", "cancel", "CancelOptions"),
     "isolate": ("orders", "isolate", "IsolateOptions"),
     "release": ("orders", "release", "ReleaseOptions"),

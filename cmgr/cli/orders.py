@@ -125,28 +125,42 @@ def reset(options: ResetOptions) -> None:
 
     All its chips together, under the rules of every reset: nobody must use them, and it counts in the budget.
     """
+    _emptied(options, "reset")
+
+
+def test(options: ResetOptions) -> None:
+    """Test the ring of a chip.
+
+    By the program in reset.test, chip by chip, when nobody uses them; an isolated one too, where it is the one that you
+    name. A chip that fails is reset within the budget of its ring, and then isolated.
+    """
+    _emptied(options, "test")
+
+
+def _emptied(options: ResetOptions, do: str) -> None:
+    """Order what a ring has to be empty for."""
     if options.stop and not options.yes and not options.dry_run:
         stopped = ", ".join(reading.users_of_ring(status(source.socket_of(options)), options.chip))
-        refusal = f"cannot reset chip {options.chip}: this stops {stopped}, and nobody can be asked"
+        refusal = f"cannot {do} chip {options.chip}: this stops {stopped}, and nobody can be asked"
         if stopped:
             out.confirm(refusal, f"This stops {stopped}. Go on?")
-    answer = _given(options, "reset", chip=options.chip, stop=options.stop)
+    answer = _given(options, do, chip=options.chip, stop=options.stop)
     told = cast("shapes.ResetOrdered", answer)
     chips, users = listed(map(ChipId, told["chips"])), told["containers"]
-    lines = [f"chip {options.chip}: the reset of ring {told['ring']} ({chips}) is ordered"]
+    lines = [f"chip {options.chip}: the {do} of ring {told['ring']} ({chips}) is ordered"]
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
     lines += [f"stopped for it, and not started again by cmgr: {', '.join(left)}"] if (left := told["left"]) else []
     out.told([*lines, "cmgr status shows how it goes"])
 
 
 def cancel(options: CancelOptions) -> None:
-    """Take back an ordered reset that waits.
+    """Take back an ordered reset or test that waits.
 
-    Containers that were stopped for it are started again. A reset that has begun cannot be taken back.
+    Containers that were stopped for it are started again. After its beginning it cannot be taken back.
     """
     answer = _given(options, "cancel", chip=options.chip)
     users = cast("shapes.ResetOrdered", answer)["containers"]
-    lines = [f"chip {options.chip}: the reset is taken back"]
+    lines = [f"chip {options.chip}: the order is taken back"]
     out.told([*lines, f"started again where its chips are well: {', '.join(users)}"] if users else lines)
 
 

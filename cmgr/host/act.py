@@ -43,7 +43,7 @@ class Ended:
     """How it ended. `code`: its exit code, -N for signal N, None when it could not be run, was killed, or nobody knows.
 
     `why`: why there is no code. `output`: the end of what it said, standard error with it. `found`: an earlier life had
-    begun it. `executed`: false where nothing of it ever ran.
+    begun it. `executed`: false where nothing of it ever ran. `late`: it was killed because its time was up.
     """
 
     code: int | None
@@ -52,6 +52,7 @@ class Ended:
     seconds: float
     found: bool = False
     executed: bool = True
+    late: bool = False
 
     @property
     def well(self) -> bool:

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from threading import Event
 
+from cmgr.frozen import replace
 from cmgr.host.act import Act, CannotBegin, Ended
 from cmgr.host.output import Memory, Pipe
 
@@ -50,7 +51,7 @@ class Child:
         while os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             now = time.monotonic()
             if now >= limit:
-                return self._ended("was killed")
+                return replace(self._ended("was killed"), late=True)
             if now >= until or cut.is_set():
                 return None
             self._said.take(min(until - now, limit - now, _LOOK_EVERY))

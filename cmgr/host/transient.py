@@ -16,6 +16,7 @@ from hashlib import sha256
 from threading import Event
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, bare, chain
+from cmgr.frozen import replace
 from cmgr.host.act import Act, CannotBegin, Ended
 from cmgr.host.bus import MANAGER, Bus, UnitExists, object_path, values
 from cmgr.host.output import Memory
@@ -205,7 +206,7 @@ class Unit:
             told = [bus.property(self._object, "Service", name) for name in _END]
         match told:
             case ["timeout", _, _]:
-                return self._over(None, f"was killed after {self._took:.1f} s")
+                return replace(self._over(None, f"was killed after {self._took:.1f} s"), late=True)
             case ["oom-kill", _, _]:
                 return self._over(None, f"was killed after {self._took:.1f} s for its use of memory")
             case [_, code, status] if (code, status) == (_EXITED, _NOT_EXECUTED):

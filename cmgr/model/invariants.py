@@ -1,6 +1,6 @@
 """The invariants of ARCHITECTURE.md, as questions that tests and the running service ask."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from cmgr.model.containers.together.projects import unready_until
 from cmgr.model.holds.obstacles import Block, slot_blocker, start_blocker
@@ -12,6 +12,7 @@ from cmgr.model.values.messages.commands import (
     MakeShares,
     PrepareReset,
     ResetRing,
+    RunTest,
     StartContainer,
     StopContainer,
     WriteCdi,
@@ -31,6 +32,8 @@ def unsafe(node: Node, command: Command) -> str:
             return unsafe_reset(node, order.ring)
         case ResetRing():
             return unsafe_reset(node, command.ring)
+        case RunTest():
+            return _on(node, command.chips)
         case StartContainer():
             hold = node.holds.get(command.key)
             if hold is None or hold.attempt.command != command.id:
@@ -42,13 +45,17 @@ def unsafe(node: Node, command: Command) -> str:
         case WriteCdi():
             return doubled(node)
         case MakeShares():
-            users = [c.name for c in node.containers.values() if c.running and not c.chips.isdisjoint(command.shares)]
-            return f"{users[0]} runs on {listed(command.shares)}" if users else ""
+            return _on(node, command.shares)
         case StopContainer():
             hold = node.holds.get(command.key)
             return "" if hold is not None and hold.attempt.command == command.id else f"{command.name} is not held"
         case _:
             return ""
+
+
+def _on(node: Node, chips: Collection[ChipId]) -> str:
+    users = [c.name for c in node.containers.values() if c.running and not c.chips.isdisjoint(chips)]
+    return f"{users[0]} runs on {listed(chips)}" if users else ""
 
 
 def doubled(node: Node) -> str:
@@ -76,6 +83,7 @@ def _brought(node: Node, ring: Ring) -> Iterator[bool]:
     """Yield, of each thing that a ring can wait for, whether it comes."""
     yield any(at is not None for at in (ring.deadline, ring.ask_at, ring.refused_until, ring.make_at))
     yield ring.asked is not None or ring.reset is not None or ring.making is not None
+    yield ring.test is not None and ring.test.command is not None
     for other in node.rings.values():
         # A container that is to be started may use another ring, too, which has to be read first.
         yield other.read is None and (other.asked is not None or other.ask_at is not None)

@@ -66,7 +66,7 @@ from cmgr.model.recovery.drills import begin_drills, fault_pretended
 from cmgr.model.recovery.mercy import mercy_at
 from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
-from cmgr.model.recovery.resetting import await_tardy, refused, reset_done, reset_prepared, verify
+from cmgr.model.recovery.resetting import await_tardy, chips_tested, refused, reset_done, reset_prepared, verify
 from cmgr.model.recovery.restraint import let_go
 from cmgr.model.recovery.shares import shares_made, shares_read
 from cmgr.model.scope import handled_faults
@@ -110,7 +110,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.messages.fleet_facts import FleetTold
 from cmgr.model.values.messages.health_facts import Answered, HangsSeen
 from cmgr.model.values.messages.piece_facts import StragglersSeen
-from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
 from cmgr.model.values.services.containers import Container
@@ -200,6 +200,7 @@ _Told = (
     | OutputRead
     | ResetPrepared
     | SharesMade
+    | ChipsTested
 )
 
 
@@ -213,6 +214,8 @@ def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line
             reset_prepared(turn, fact)
         case SharesMade():
             shares_made(turn, fact)
+        case ChipsTested():
+            chips_tested(turn, fact)
         case CalendarRead():
             calendar_read(turn, fact.openings)
         case FaultPretended():

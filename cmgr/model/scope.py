@@ -471,6 +471,8 @@ def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
         return isolated_words(node, chip)
     if chip in node.down and chip in node.chips:
         return f"chip {chip} has not come up since its last reset"
+    if chip in node.chips and (words := node.rings[node.chips[chip].ring].failed.get(chip)):
+        return f"chip {chip} has failed the test: {words}"
     return f"chip {chip} has fault {faults[0].code} ({faults[0].level.name})" if faults else ""
 
 

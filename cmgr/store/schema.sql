@@ -385,6 +385,7 @@ CREATE TABLE reset_orders (
     who TEXT NOT NULL,
     stop BOOLEAN DEFAULT 0 NOT NULL,
     done BOOLEAN DEFAULT 0 NOT NULL,
+    test BOOLEAN DEFAULT 0 NOT NULL,
     PRIMARY KEY (ring)
 );
 CREATE TABLE resets (
@@ -424,6 +425,7 @@ CREATE TABLE rings (
     lost TEXT DEFAULT '[]' NOT NULL,
     restarts TEXT DEFAULT '[]' NOT NULL,
     preparing BOOLEAN DEFAULT 0 NOT NULL,
+    failed TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE TABLE slots (

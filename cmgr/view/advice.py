@@ -266,7 +266,7 @@ def ring_hint(node: Node, ring: Ring) -> Hint:
     if waits is None:
         return found
     back = order("cancel", chip=waits.chip)
-    return hint(*found.parts, *["; "] * bool(found), "to take the ordered reset back: ", back)
+    return hint(*found.parts, *["; "] * bool(found), f"to take the ordered {waits.what} back: ", back)
 
 
 def _of_episode(node: Node, ring: Ring) -> Hint:

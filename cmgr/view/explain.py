@@ -144,6 +144,7 @@ def _reset(rule: LevelPolicy, policy: Policy) -> list[str]:
     limit = policy.reset
     return [
         f"resets the chip's ring {when}",
+        *([f"has each chip tested by {limit.test} before anything is started there"] if limit.test else []),
         f"isolates the chip instead when {counted(limit.attempts, 'reset')} in {span(limit.window)} did not cure it",
     ]
 

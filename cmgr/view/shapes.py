@@ -225,7 +225,7 @@ class Chip(TypedDict):
     model: Annotated[str, "what it is"]
     healthy: Annotated[bool, "nothing known speaks against it"]
     isolated: Annotated[bool, "out of use until a person or a clean period says otherwise"]
-    isolated_by: Annotated[str | None, "`level`, `escalation`, `budget`, `boot`, or `operator`; null when not"]
+    isolated_by: Annotated[str | None, "`level`, `escalation`, `budget`, `test`, `boot`, or `operator`; null when not"]
     isolated_since: Annotated[Time | None, "since when"]
     release_at: Annotated[Time | None, "when a clean period ends the isolation; null when something else does"]
     pre_isolated: Annotated[bool, "what runs on it goes on, and nothing new is to be started there"]

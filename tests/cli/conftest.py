@@ -123,6 +123,7 @@ def ordered(request: Request) -> Mapping[str, object]:
         "release": {**args, "isolated": False, "reason": ""},
         "isolate": {**args, "containers": none},
         "reset": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none, "left": none},
+        "test": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none, "left": none},
         "cancel": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": ["b"], "left": none},
         "resume": {"rings": none, "containers": none} if args.get("all") else args,
         "forget": {**args, "piece": "chip 3 (a)", **forgotten},

@@ -45,8 +45,9 @@ pytestmark = pytest.mark.usefixtures("service")
         (("reset", "3"), "reset", {"chip": 3, "stop": False}, "chip 3: the reset of ring"),
         (
             ("cancel", "3"), "cancel", {"chip": 3},
-            "chip 3: the reset is taken back\nstarted again where its chips are well: b\n",
+            "chip 3: the order is taken back\nstarted again where its chips are well: b\n",
         ),
+        (("test", "3", "--stop", "--yes"), "test", {"chip": 3, "stop": True}, "chip 3: the test of ring"),
         (("reset", "3", "--stop", "--yes"), "reset", {"chip": 3, "stop": True}, "chip 3: the reset of ring"),
     ],
 )  # fmt: skip

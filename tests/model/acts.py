@@ -159,7 +159,8 @@ def _a_person_orders_a_reset(world: World) -> None:
     chip, stop = world.rng.randrange(world.plan.faulty), world.rng.random() < 0.7
     if stop:
         world.machine.emptied.add(chip // world.plan.ring * world.plan.ring)
-    world.step(facts.ResetOrdered(ChipId(chip), "a", stop))
+    test = bool(world.policy.reset.test) and world.rng.random() < 0.5
+    world.step(facts.ResetOrdered(ChipId(chip), "a", stop, test=test))
 
 
 def _a_person_moves_a_slot(world: World) -> None:
@@ -316,6 +317,12 @@ SLOT_ACTS = (*ACTS, (_a_person_moves_a_slot, 4, 2), (_a_person_moves_a_container
 """The same where containers can be moved to other chips."""
 
 
+def _see_to_tested(world: World) -> None:
+    """Let a person release those that have failed their test: time does not."""
+    for chip in [chip for chip, isolation in world.node.isolations.items() if isolation.by == "test"]:
+        world.step(facts.ReleaseOrdered(chip, "a test"))
+
+
 def heal(world: World) -> None:
     """Make the hardware well, and give cmgr an hour of peace."""
     machine = world.machine
@@ -335,6 +342,7 @@ def heal(world: World) -> None:
         world.step(facts.ReleaseOrdered(chip, "a test"))
     end, pause = machine.now + timedelta(hours=1), timedelta(seconds=60)
     while machine.now < end:
+        _see_to_tested(world)
         world.step(facts.Resync())
         for _ in range(400):
             if not (world.under_way or machine.hints):

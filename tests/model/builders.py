@@ -32,6 +32,7 @@ from cmgr.model.values.messages.commands import (
     ReadOutput,
     ReadRing,
     ResetRing,
+    RunTest,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -39,7 +40,7 @@ from cmgr.model.values.messages.commands import (
     WriteGroup,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
-from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.node import SYSTEMD, Node, known_faults
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.cdi import Spec
@@ -100,6 +101,8 @@ def _answer(command: Action) -> facts.Answer:  # noqa: C901 - a flat table, a li
             return ResetPrepared(command.id, command.order)
         case ResetRing():
             return ResetDone(command.id, command.ring)
+        case RunTest():
+            return ChipsTested(command.id, command.ring)
         case MakeShares():
             return facts.SharesMade(command.id, command.ring)
         case StopContainer():
@@ -327,6 +330,8 @@ class Cmgr:
                 return {}
             case WriteCdi():
                 self.files = command.specs
+                return {}
+            case RunTest():
                 return {}
             case PrepareReset() | WriteGroup() | ReadGroup():
                 raise AssertionError("this machine does nothing for it")

@@ -25,6 +25,7 @@ from cmgr.model.values.messages.commands import (
     ReadOutput,
     ReadRing,
     ResetRing,
+    RunTest,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -36,6 +37,7 @@ from cmgr.model.values.services.compose import Composed, Condition, Need
 from cmgr.model.values.services.containers import HEALTHY, TIED, UNHEALTHY, Container, ContainerKey, Exit, Heal, Spare
 from cmgr.model.values.services.origins import Origin
 from tests.model.builders import T0, answered
+from tests.model.walks.verdicts import verdict
 
 JUST_NOW = timedelta(seconds=1)
 OTHER = "other"
@@ -275,6 +277,8 @@ class Machine:
                 return {}
             case ResetRing():
                 return self._reset(command, fails)
+            case RunTest():
+                return verdict(self.rng, command, fails)
             case MakeShares():
                 return self._make_shares(command, fails)
             case StopContainer() | StartContainer() | SetRestartPolicy():
@@ -282,10 +286,9 @@ class Machine:
             case ReadOutput():
                 return {"error": "no answer"} if fails or command.key not in self.truth else {"text": "out of memory"}
             case PretendFault():
-                if fails:
-                    return {"error": "no answer"}
-                self.fault(command.chip, command.code, Assertion.OCCURRED)
-                return {}
+                if not fails:
+                    self.fault(command.chip, command.code, Assertion.OCCURRED)
+                return {"error": "no answer"} if fails else {}
             case WriteGroup() | ReadGroup():
                 raise AssertionError("this machine is of no fleet")
             case WriteCdi():
@@ -309,8 +312,7 @@ class Machine:
     def _report(self, chip: ChipId, fails: bool) -> ChipReport:
         if chip in self.silent or (fails and self.rng.random() < 0.3):
             return ChipReport(chip, error="no answer")
-        booted = self._booted(chip)
-        codes = tuple(Reported(c) for c in sorted(self.faults[chip])) if booted else ()
+        codes = tuple(Reported(c) for c in sorted(self.faults[chip])) if (booted := self._booted(chip)) else ()
         shares = tuple(_share(name) for name in sorted(self.shares.get(chip, ())))
         return ChipReport(chip, booted, codes, tuple(map(_process, self._users(chip))), shares=shares)
 

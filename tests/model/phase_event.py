@@ -23,6 +23,7 @@ from cmgr.model.values.messages.commands import (
     ReadOutput,
     ReadRing,
     ResetRing,
+    RunTest,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -31,7 +32,7 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.messages.documents import Seen
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
-from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import HEALTHY, Exit
@@ -147,6 +148,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "reset done": _reset(),
     "reset done: failed": _reset("the driver said no"),
     "reset done: refused": _reset("process 7 is on chip 0", refused=True),
+    "chips tested: nobody has asked": lambda _: ChipsTested(CommandId("test-1"), RingId(0), {ChipId(0): "it is slow"}),
     "shares made: nobody has asked": lambda _: facts.SharesMade(CommandId("shares-1"), RingId(0)),
     "runtime found": lambda _: facts.RuntimeFound("containerd"),
     "runtime up": lambda _: facts.RuntimeUp("docker"),
@@ -184,6 +186,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "isolate ordered: chip 0": lambda _: facts.IsolateOrdered(ChipId(0), "it is loud", "uid 0"),
     "reset ordered: chip 1": lambda _: facts.ResetOrdered(ChipId(1), "uid 0"),
     "reset ordered: chip 1, stop": lambda _: facts.ResetOrdered(ChipId(1), "uid 0", stop=True),
+    "test ordered: chip 1": lambda _: facts.ResetOrdered(ChipId(1), "uid 0", test=True),
     "forget ordered: a": lambda _: facts.ForgetOrdered(key("a"), "uid 0"),
     "runtime forget ordered": lambda _: facts.RuntimeForgetOrdered("docker", "uid 0"),
     "chip forget ordered": lambda _: ChipForgetOrdered(ChipId(9), "uid 0"),
@@ -224,6 +227,8 @@ def words(command: Action) -> str:  # noqa: C901 - a flat table, a line a comman
             return f"prepare the reset of {command.order.ring}"
         case ResetRing():
             return f"reset {command.ring}"
+        case RunTest():
+            return f"test chips of {command.ring}"
         case MakeShares():
             return f"make shares of ring {command.ring}"
         case StopContainer():

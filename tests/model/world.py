@@ -44,6 +44,7 @@ from tests.model.united import United
 from tests.model.walks.hold_changes import GOLDEN, unknown
 from tests.model.walks.origins import lost, not_up, resets_in_doubt
 from tests.model.walks.reasons import misled, untold
+from tests.model.walks.verdicts import bad_after, known_bad
 
 LINK_DOWN = FaultCode("81078603")
 REPORTED = FaultCode("220001001")
@@ -92,6 +93,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.users: dict[int, int] = {}
+        self.bad = frozenset[ChipId]()
         self.decided: tuple[Node, datetime] | None = None
         self.machine = self.make()
         self.machine.knows = lambda unit: unit in units_known(self.node)
@@ -182,6 +184,7 @@ class World:
             decided = self._reduced(*together)
             self._check_ended_holds(before, together[-1].fact)
             assert not (gone := lost(before, self.node, together[-1].fact)), f"seed {self.seed}: {gone} are lost"
+            self.bad = bad_after(self.bad, before, together[-1].fact)
             new = unknown(before, self.node, together[-1].fact)
             assert not new, f"seed {self.seed}: changes of a hold that {GOLDEN.name} has not: {new}"
             self._check_reset_first(before)
@@ -194,6 +197,7 @@ class World:
             self._count_users()
             for action in actions:
                 self._check_users(action)
+                self._check_bad(action)
                 self._check_network(action)
                 self._check_barrier(action)
                 self._check_unit(action)
@@ -261,6 +265,12 @@ class World:
         for chip in real.chips:
             there = [r for r in users if chip in r.chips and r.share == real.share and not r.spared]
             assert len(there) < self.users[chip], f"seed {self.seed}: {action} on chip {chip} beside {there}"
+
+    def _check_bad(self, action: Action) -> None:
+        """Nobody is started on a chip that has failed its test."""
+        real = self.machine.truth.get(action.key) if isinstance(action, StartContainer) else None
+        if real is not None:
+            assert self.bad.isdisjoint(real.chips), f"seed {self.seed}: {action} on {self.bad}"
 
     def _check_network(self, action: Action) -> None:
         """Nothing that needs the network is started where cmgr knows that the link is down."""
@@ -399,6 +409,7 @@ class World:
             known = self.saved.containers.get(key)
             if not (key in self.saved.holds or (known is not None and known.wanted)):
                 real.wanted = None  # That it was seen was not saved.
+        self.bad = known_bad(self.saved)
         self.under_way = []
         machine.hints, machine.sent, machine.looked = [], {}, set()
         self.set_clock()
@@ -443,7 +454,7 @@ def _uneven(node: Node) -> list[str]:
     for chip in node.chips:
         isolation, standing = node.isolations.get(chip), separating(node, chip)
         by = isolation.by if isolation else ""
-        if standing and by not in ("escalation", "operator"):
+        if standing and by not in ("escalation", "operator", "test"):
             wrong.append(f"chip {chip} is not isolated, but {standing}")
         if isolation is not None and isolation.code == LINK_DOWN:
             wrong.append(f"chip {chip} is isolated for its link: {isolation}")

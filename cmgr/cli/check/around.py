@@ -29,6 +29,7 @@ def findings(config: Config) -> Iterator[Finding]:
     """Yield what is found. Nothing is sent, and no hook is run."""
     yield from _receivers(config)
     yield from _hooks(config.hooks.dir)
+    yield from _test(config.reset.test)
 
 
 def _receivers(config: Config) -> Iterator[Finding]:
@@ -59,6 +60,20 @@ def _in_plain(receiver: Receiver, url: str) -> str:
     if receiver.token_file:
         return "the token"
     return "the key in its address" if receiver.format in GROUPED else ""
+
+
+def _test(path: str) -> Iterator[Finding]:
+    if not path:
+        return
+    why = hook_files.objection(Path(path), str(Path(path).parent))
+    if why:
+        text, _, hint = why.partition(": ")
+        yield Finding("test of chips", ERROR, f"{path} cannot be run, and without it nothing is started: {text}", hint)
+    elif not hook_files.is_enabled(Path(path)):
+        text = f"{path} is not executable, and without it nothing is started after a reset"
+        yield Finding("test of chips", ERROR, text, f"chmod a+x {path}")
+    else:
+        yield Finding("test of chips", OK, path)
 
 
 def _hooks(directory: str) -> Iterator[Finding]:

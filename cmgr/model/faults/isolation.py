@@ -17,6 +17,9 @@ from cmgr.words import span
 BOOT = "boot"
 """A chip that has not come up since its reset is isolated by this, and used as soon as it has."""
 
+TEST = "test"
+"""A chip that has failed its test is isolated by this: that its driver has nothing against it does not end that."""
+
 
 def booting_apart(node: Node, ring: Ring) -> list[ChipId]:
     """Return the ring's chips that are kept out because they have not come up since its reset."""
@@ -75,7 +78,7 @@ def track_clean(turn: Turn, chip: ChipId) -> None:
 
 def release_at(node: Node, isolation: Isolation) -> datetime | None:
     """Return when a clean period ends the isolation; None when something else does."""
-    if isolation.by in ("operator", "escalation") or isolation.clean_since is None:
+    if isolation.by in ("operator", "escalation", TEST) or isolation.clean_since is None:
         return None
     return isolation.clean_since + (NO_TIME if isolation.by == BOOT else node.policy.isolation.release_after)
 

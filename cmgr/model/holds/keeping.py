@@ -112,7 +112,8 @@ def _stop(turn: Turn, hold: Hold, forms: Forms) -> None:
         return
     # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
     ring = turn.ring_for(hold.chips)
-    what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
+    order = turn.node.reset_orders.get(ring.id) if ring is not None else None
+    what = f"an ordered {order.what}" if order is not None else "a fault"
     of = listed(ring.chips) if ring else "a chip that is gone"
     sick = f"episode {hold.episode}: {why_sick(turn.node.containers.get(hold.key))}" if hold.sick else ""
     reason = _why(turn, hold, forms) or sick or f"episode {hold.episode}: {what} of {of}"

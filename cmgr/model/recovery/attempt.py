@@ -44,6 +44,15 @@ def try_reset(turn: Turn, ring: RingId, why: Why, faults: Sequence[Fault] = ()) 
     return Came.ORDERED
 
 
+def is_ready(turn: Turn, ring: RingId) -> bool:
+    """Return whether nobody is in the way of a test that a person wants; else the ring says what it waits for."""
+    return (
+        require_due(turn, turn.ring(ring), ())
+        and require_free(turn, turn.ring(ring), ())
+        and require_look(turn, turn.ring(ring))
+    )
+
+
 def mute(turn: Turn, ring: Ring) -> list[ChipId]:
     """Return the chips of the ring that did not answer when they were read."""
     return [c for c in ring.chips if (r := turn.node.reports.get(c)) is not None and r.error]

@@ -1,13 +1,14 @@
-"""Resets that a person orders: under the rules of every reset, except that the chips need no fault.
+"""Resets and tests that a person orders: under the rules of every reset, except that the chips need no fault.
 
-The order opens an episode of its ring, or joins the one under way. It is good for one reset, is kept across restarts of
-cmgr, and lapses when nothing could be done for too long.
+The order opens an episode of its ring, or joins the one under way. It is good for one reset or test, is kept across
+restarts of cmgr, and lapses when nothing could be done for too long. A test has no budget. Whatever makes a reset due
+takes the order's place: the test comes after it.
 """
 
 from cmgr.frozen import replace
-from cmgr.model.recovery.attempt import Came, try_reset
-from cmgr.model.recovery.resetting import Why
-from cmgr.model.scope import spent_words, waiting_order
+from cmgr.model.recovery.attempt import Came, is_ready, try_reset
+from cmgr.model.recovery.resetting import Why, look_at_chips
+from cmgr.model.scope import handled_faults, spent_words, waiting_order
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import listed
 from cmgr.model.values.messages.commands import NoteKind
@@ -25,13 +26,17 @@ def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
     if fact.back:
         _take_back(turn, ring, fact.who)
         return
-    text = f"{fact.who} ordered a reset of chip {fact.chip}"
+    text = f"{fact.who} ordered a {'test' if fact.test else 'reset'} of chip {fact.chip}"
     if ring.phase in REBOOTING:
         turn.note(NoteKind.WARNING, f"{text}: not done, its ring is just being reset", ring, chip=fact.chip)
         return
     known = turn.node.reset_orders.get(ring.id)
-    stop = fact.stop or (known is not None and known.stop and not known.done)
-    turn.put_order(ResetOrder(ring.id, fact.chip, turn.at, fact.who, stop))
+    waits = known is not None and not known.done
+    if fact.test and waits and known is not None and not known.test:
+        turn.note(NoteKind.WARNING, f"{text}: not done, a reset of its ring is ordered", ring, chip=fact.chip)
+        return
+    stop = fact.stop or (waits and known is not None and known.stop)
+    turn.put_order(ResetOrder(ring.id, fact.chip, turn.at, fact.who, stop, test=fact.test))
     if fact.stop:
         # Containers that were left alone because a person had started them are meant now, too.
         turn.put_ring(replace(ring, theirs=frozenset(), spared=None))
@@ -41,7 +46,7 @@ def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
 
 def _take_back(turn: Turn, ring: Ring, who: str) -> None:
     if (order := waiting_order(turn.node, ring)) is not None:
-        text = f"{who} took back the reset of chip {order.chip} that {order.who} ordered"
+        text = f"{who} took back the {order.what} of chip {order.chip} that {order.who} ordered"
         _drop(turn, order, NoteKind.ACTION, text)
 
 
@@ -54,7 +59,7 @@ def due_order(turn: Turn, ring: Ring) -> ResetOrder | None:
 def ordered_cause(turn: Turn, ring: Ring) -> str:
     """Return what to call an episode that an order opens; nothing when there is none."""
     order = due_order(turn, ring)
-    return "" if order is None else f"a reset of chip {order.chip} was ordered by {order.who}"
+    return "" if order is None else f"a {order.what} of chip {order.chip} was ordered by {order.who}"
 
 
 def carry_out(turn: Turn, ring: Ring) -> bool:
@@ -62,11 +67,25 @@ def carry_out(turn: Turn, ring: Ring) -> bool:
     order = due_order(turn, ring)
     if order is None:
         return False
+    if order.test:
+        return _test(turn, ring, order)
     why = Why(f"ordered by {order.who} for chip {order.chip}", (order.chip,), frozenset())
     if try_reset(turn, ring.id, why) is not Came.SPENT:
         return True
     _lapse(turn, order, spent_words(turn.node.policy.reset))
     return False
+
+
+def _test(turn: Turn, ring: Ring, order: ResetOrder) -> bool:
+    faults, bad = handled_faults(turn.node, ring), ring.failures > 0
+    if faults or bad or not turn.node.policy.reset.test:
+        none = "there is none (reset.test)"
+        why = "its ring has a fault to recover from" if faults else "its ring needs a reset" if bad else none
+        _lapse(turn, order, why)
+        return False
+    if is_ready(turn, ring.id):
+        look_at_chips(turn, turn.ring(ring.id), f"the test that {order.who} ordered: nobody is on {listed(ring.chips)}")
+    return True
 
 
 def lapse_orders(turn: Turn) -> None:
@@ -79,12 +98,17 @@ def lapse_orders(turn: Turn) -> None:
 
 
 def _lapse(turn: Turn, order: ResetOrder, why: str) -> None:
-    _drop(turn, order, NoteKind.WARNING, f"the reset of chip {order.chip} that {order.who} ordered is not done: {why}")
+    _drop(
+        turn,
+        order,
+        NoteKind.WARNING,
+        f"the {order.what} of chip {order.chip} that {order.who} ordered is not done: {why}",
+    )
 
 
 def _drop(turn: Turn, order: ResetOrder, kind: NoteKind, text: str) -> None:
     ring = turn.ring(order.ring)
     turn.note(kind, text, ring, chip=order.chip)
     turn.drop_order(order.ring)
-    # A last look that was under way was for this reset.
+    # A last look that was under way was for this order.
     turn.put_ring(replace(ring, look=None, blocked=None))

@@ -330,7 +330,7 @@ def _close(turn: Turn, ring: Ring) -> None:
     turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
     ring = turn.ring(ring.id)
     over = replace(ring, reason="", episode=0, began=None, starts={}, up=None, lost=frozenset(), blocked=None)
-    turn.put_ring(replace(over, answered=None, widened=False))
+    turn.put_ring(replace(over, answered=None, widened=False, failed={}))
     turn.commands.append(Note(turn.at, NoteKind.CLOSED, text, ring.id, episode, outcome=outcome, ended=ended))
 
 

@@ -1,13 +1,14 @@
 """Ordering a reset, and looking what became of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cmgr.frozen import replace
 from cmgr.model.faults.books import end_momentary
-from cmgr.model.faults.isolation import BOOT, booting_apart, isolate
+from cmgr.model.faults.isolation import BOOT, TEST, booting_apart, isolate
 from cmgr.model.faults.reports import ended_by_reset
+from cmgr.model.recovery.chip_tests import begin_test, failed_words, is_untested, tried_in_vain
 from cmgr.model.recovery.shares import promise_shares
 from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips, why_idle
 from cmgr.model.turn import Turn
@@ -15,9 +16,9 @@ from cmgr.model.values.chips import ChipId, RingId, listed
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode
 from cmgr.model.values.handling.policy import backed_off, look_again_after
 from cmgr.model.values.messages.commands import PrepareReset, ResetRing
-from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.node import Node
-from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.model.values.rings import Phase, Ring, Testing, resets_within
 from cmgr.words import span
 
 REFUSED = timedelta(seconds=1)
@@ -129,13 +130,41 @@ def refused(turn: Turn, ring: Ring, why: str) -> Ring:
 
 def verify(turn: Turn, ring: Ring, reason: str) -> None:
     """Begin to look what became of the chips."""
-    _ordered_is_done(turn, ring)
     ended_by_reset(turn, ring)
-    ring = turn.ring(ring.id)
+    look_at_chips(turn, turn.ring(ring.id), reason)
+
+
+def look_at_chips(turn: Turn, ring: Ring, reason: str) -> None:
+    """Look whether the chips are up and well, and have them tested then where that is wanted."""
+    _ordered_is_done(turn, ring)
     ring = turn.enter(ring, Phase.VERIFYING, reason)
     deadline = turn.at + turn.node.policy.reset.boot
-    ring = turn.put_ring(replace(ring, deadline=deadline))
+    ring = turn.put_ring(replace(ring, deadline=deadline, failed={}, test=None))
     turn.ask_read(ring, f"did {listed(ring.chips)} boot?", not_older=turn.at)
+
+
+def chips_tested(turn: Turn, fact: ChipsTested) -> None:
+    """Take in the verdict of a test."""
+    ring = turn.node.rings.get(fact.ring)
+    if ring is None or ring.test is None or ring.test.command != fact.command:
+        return
+    for chip, words in sorted(fact.failed.items()):
+        if (isolation := turn.node.isolations.get(chip)) is not None and isolation.by in (
+            "level",
+            "budget",
+            BOOT,
+            TEST,
+        ):
+            isolate(turn, chip, by=TEST, reason=f"it failed the test: {words}", code=isolation.code)
+    used = used_chips(turn.node, ring)
+    ring = replace(ring, failed={chip: words for chip, words in fact.failed.items() if chip in used})
+    ring = replace(ring, deadline=turn.at + turn.node.policy.reset.boot)
+    if ring.failed:
+        reset_failed(turn, turn.put_ring(replace(ring, test=None)), failed_words(ring, used))
+    elif fact.error:
+        tried_in_vain(turn, ring, fact.error)
+    else:
+        turn.put_ring(replace(ring, test=Testing(done=True)))
 
 
 def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
@@ -144,7 +173,9 @@ def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
     policy = turn.node.policy.reset
     failures = ring.failures + 1
     again = turn.at + backed_off(policy.backoff, policy.backoff_max, failures)
-    ring = turn.enter(ring, Phase.WAITING, f"reset {failures} of this episode did not cure: {why}")
+    was_reset = ring.began is None or any(at >= ring.began for at in ring.resets)
+    what = f"reset {failures} of this episode did not cure" if was_reset else "the chips are not well"
+    ring = turn.enter(ring, Phase.WAITING, f"{what}: {why}")
     turn.put_ring(replace(ring, failures=failures, not_before=again))
 
 
@@ -157,6 +188,8 @@ def _ordered_is_done(turn: Turn, ring: Ring) -> None:
 
 def verifying(turn: Turn, ring: Ring) -> None:
     """Look whether the chips have booted and are well, until they are or the time for it is over."""
+    if ring.test is not None and ring.test.command is not None:
+        return  # Whatever is new is for later: no reset may meet a program that tests the chips.
     assert ring.deadline is not None
     boot = turn.node.policy.reset.boot
     if is_in_reset(turn.node, ring):
@@ -224,8 +257,12 @@ def _verified(turn: Turn, ring: Ring) -> None:
     if faults:
         reset_failed(turn, ring, f"{cause_of(faults)} is still there")
         return
+    if is_untested(turn.node, ring):
+        begin_test(turn, ring)
+        return
     apart = booting_apart(turn.node, ring)
     why = f"{listed(apart)} boots still, and every other chip is well" if apart else "every chip has booted and is well"
+    why += ", and has passed its test" if ring.test is not None else ""
     turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, why)
 
 
@@ -245,7 +282,7 @@ def look_again(turn: Turn, ring: Ring) -> None:
         turn.ask_read(ring, f"did {listed(ring.chips)} boot?", not_older=turn.at)
 
 
-def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
+def unready(turn: Turn, ring: Ring, chips: Sequence[ChipId]) -> str:
     """Return why these chips of the ring cannot be used yet, in words, or nothing."""
     reports = [turn.node.reports[c] for c in chips if c in turn.node.reports]
     if silent := [r for r in reports if r.error]:
@@ -257,4 +294,4 @@ def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
     booting, unwell = [r.chip for r in reports if not r.booted], next((r.unwell for r in reports if r.unwell), "")
     if booting:
         return f"{listed(booting)} not booted yet" + (f": {unwell}" if unwell else "")
-    return unwell
+    return unwell or failed_words(ring, chips)

@@ -1,8 +1,9 @@
 """Chips that do not come up after a reset, or do not answer: what is tried, and how that ends.
 
 Rules:
-1. Chips that have not booted when the time for it is over are reset again within the budget, under the rules of every
-   reset, although no fault may be left to say so. When the budget is used up they are isolated.
+1. Chips that have not booted when the time for it is over, or have failed their test, are reset again within the
+   budget, under the rules of every reset, although no fault may be left to say so. When that is used up they are
+   isolated.
 2. A chip that does not answer keeps its ring from every reset: whether a process is on it cannot be known. When that
    has lasted for as long as a boot may take, it is isolated, and with it what the reset would have been for.
 3. So is what a reset has left unwell, when the driver has refused another for as long as that. A reset that has not
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.faults.isolation import isolate
+from cmgr.model.faults.isolation import TEST, isolate
 from cmgr.model.recovery.attempt import Came, mute, try_reset
 from cmgr.model.recovery.resetting import Why, look_again
 from cmgr.model.scope import active_faults, observing, spent_words, used_chips
@@ -29,7 +30,7 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
 
     Return whether they were given up instead; else the ring says what it waits for.
     """
-    down = dict.fromkeys(_down(turn.node, ring), "it has not come up after a reset")
+    down = _down(turn.node, ring)
     due = _due(turn.node, ring)
     early = due if due is not None and turn.at < due else None
     if not down or early is not None or observing(turn.node):
@@ -38,9 +39,9 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
     if give_up_refused(turn, ring, down):
         return True
     look_again(turn, ring)
-    came = try_reset(
-        turn, ring.id, Why(f"{listed(down)} did not come up after the last reset", tuple(sorted(down)), frozenset())
-    )
+    failed = all(chip in ring.failed for chip in down)
+    cause = f"{listed(down)} {'failed the test' if failed else 'did not come up after the last reset'}"
+    came = try_reset(turn, ring.id, Why(cause, tuple(sorted(down)), frozenset()))
     if came is Came.SPENT:
         return _give_up(turn, down, spent_words(turn.node.policy.reset))
     return came is Came.SILENT and give_up_silent(turn, turn.ring(ring.id), down)
@@ -48,7 +49,8 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
 
 def _due(node: Node, ring: Ring) -> datetime | None:
     """Return when another reset may be made: a driver that said no may have begun the last one all the same."""
-    booted = [at + node.policy.reset.boot for at in ring.resets[-1:]]
+    # Those that have been tested have booted.
+    booted = [at + node.policy.reset.boot for at in ring.resets[-1:] if not ring.failed]
     return max([*booted, *([ring.not_before] if ring.not_before is not None else [])], default=None)
 
 
@@ -74,9 +76,14 @@ def give_up_silent(turn: Turn, ring: Ring, due: Mapping[ChipId, str]) -> bool:
 def _give_up(turn: Turn, chips: Mapping[ChipId, str], because: str) -> bool:
     for chip in sorted(chips):
         code = next((f.code for f in active_faults(turn.node, chip) if f.level.handled), None)
-        isolate(turn, chip, by="budget", reason=f"{chips[chip]}, and {because}", code=code)
+        ring = turn.ring_of(chip)
+        by = TEST if ring is not None and chip in ring.failed else "budget"
+        isolate(turn, chip, by=by, reason=f"{chips[chip]}, and {because}", code=code)
     return True
 
 
-def _down(node: Node, ring: Ring) -> list[ChipId]:
-    return [c for c in used_chips(node, ring) if (r := node.reports.get(c)) is not None and not r.is_up]
+def _down(node: Node, ring: Ring) -> dict[ChipId, str]:
+    """Return the chips that another reset is due for, though no fault may be left, and what is wrong with each."""
+    reports = (node.reports.get(chip) for chip in used_chips(node, ring))
+    down = {r.chip: "it has not come up after a reset" for r in reports if r is not None and not r.is_up}
+    return down | {c: f"it failed the test: {ring.failed[c]}" for c in used_chips(node, ring) if c in ring.failed}

@@ -30,17 +30,18 @@ class Phase(StrEnum):
 
 
 EDGES: Mapping[tuple[Phase, Phase], str] = {
-    (Phase.HEALTHY, Phase.LISTING): "a handled fault, or an ordered reset",
+    (Phase.HEALTHY, Phase.LISTING): "a handled fault, or an ordered reset or test",
     (Phase.LISTING, Phase.DRAINING): "every runtime answered",
     (Phase.DRAINING, Phase.WAITING): "every stop was answered",
     (Phase.WAITING, Phase.RESETTING): "a reset is due and nothing is in its way",
+    (Phase.WAITING, Phase.VERIFYING): "an ordered test is due and nothing is in its way",
     (Phase.WAITING, Phase.RESUMING): "no handled fault is left",
     (Phase.RESETTING, Phase.VERIFYING): "the driver took the reset, or cmgr was restarted",
     (Phase.RESETTING, Phase.WAITING): "the reset failed or was refused",
-    (Phase.VERIFYING, Phase.RESUMING): "booted, and no handled fault is left",
-    (Phase.VERIFYING, Phase.WAITING): "not booted in time, or the fault is still there",
+    (Phase.VERIFYING, Phase.RESUMING): "booted, no handled fault is left, and each chip has passed its test",
+    (Phase.VERIFYING, Phase.WAITING): "not booted in time, the fault is still there, or a chip has failed its test",
     (Phase.RESUMING, Phase.HEALTHY): "nothing is left to start",
-    (Phase.RESUMING, Phase.LISTING): "a new fault, or an ordered reset",
+    (Phase.RESUMING, Phase.LISTING): "a new fault, or an ordered reset or test",
 }
 
 REBOOTING = frozenset({Phase.RESETTING, Phase.VERIFYING})
@@ -66,6 +67,19 @@ class Spared:
 
 
 @dataclass(frozen=True, slots=True)
+class Testing:
+    """The test of a ring's chips. `command`: it is under way. `at`: it is tried again then. `tries`: those in vain.
+
+    `done`: every chip that is used has passed it.
+    """
+
+    command: CommandId | None = None
+    at: datetime | None = None
+    tries: int = 0
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ring:
     """One ring, and where it is in its episode.
 
@@ -77,7 +91,8 @@ class Ring:
     containers out of scope; `widened`: that took too long, and the whole ring is in scope. `lost`: full names of
     containers that cmgr was to start again in this episode, and that are gone, or did not stay up. `restarts`: how
     often something else started a container again in this episode, by full name. `preparing`: a reset is counted and
-    prepared, and the driver has not been called.
+    prepared, and the driver has not been called. `failed`: chips that have failed the test after the last reset, with
+    the test's words.
     Of this life only: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way;
     `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
@@ -86,7 +101,7 @@ class Ring:
     `spared`, what was in the way when those were given back whose own chips are well, and that they run until it is
     not; `mercies`, how often that was so in this episode; `making`, the order under way to make shares again; `makes`,
     how many of them there were since the last reset; `make_at`, when the next is due; `of_programs`, the episode is
-    about nothing but faults that spare others.
+    about nothing but faults that spare others; `test`, the test of its chips since it is being verified.
     """
 
     id: RingId
@@ -110,6 +125,7 @@ class Ring:
     lost: frozenset[str] = frozenset()
     restarts: Mapping[str, int] = field(default_factory=dict)
     preparing: bool = False
+    failed: Mapping[ChipId, str] = field(default_factory=dict)
     free: ThisLife[datetime | None] = None
     reset: ThisLife[CommandId | None] = None
     look: ThisLife[datetime | None] = None
@@ -127,6 +143,7 @@ class Ring:
     spared: ThisLife[Spared | None] = None
     mercies: ThisLife[int] = 0
     of_programs: ThisLife[bool] = False
+    test: ThisLife[Testing | None] = None
 
     @property
     def in_episode(self) -> bool:

@@ -15,10 +15,10 @@ MAINTENANCE_LASTS = timedelta(hours=4)
 
 @dataclass(frozen=True, slots=True)
 class ResetOrder:
-    """A person wants the ring of this chip reset, once.
+    """A person wants the ring of this chip reset, or with `test` only its chips tested, once.
 
     `stop`: the containers of the whole ring are stopped for it, whatever the strategy, and started again. `done`: the
-    reset was made, well or not; the order is kept until the episode ends.
+    reset or test was made, well or not; the order is kept until the episode ends.
     """
 
     ring: RingId
@@ -27,6 +27,11 @@ class ResetOrder:
     who: str
     stop: bool = False
     done: bool = False
+    test: bool = False
+
+    @property
+    def what(self) -> str:
+        return "test" if self.test else "reset"
 
     @property
     def lapses(self) -> datetime:

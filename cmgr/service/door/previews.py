@@ -15,7 +15,7 @@ from cmgr.model.values.troubles import Trouble
 from cmgr.view.advice import called
 from cmgr.view.explain import explain
 from cmgr.view.machine import troubles as of_machine
-from cmgr.words import span
+from cmgr.words import counted, span
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -36,19 +36,27 @@ def isolate(node: Node, chip: ChipId, users: Sequence[str]) -> "shapes.Preview":
     return {"does": told}
 
 
-def reset(node: Node, ring: Ring, users: tuple[Sequence[str], Sequence[str]], now: datetime) -> "shapes.Preview":
-    """`users`: those that are stopped for it and started again, and those that are only stopped."""
+def emptied(
+    node: Node, ring: Ring, what: str, users: tuple[Sequence[str], Sequence[str]], now: datetime
+) -> "shapes.Preview":
+    """`what`: reset or test. `users`: those that are stopped for it and started again, and those only stopped."""
     policy = node.policy.reset
     done = len(resets_within(ring, now, policy.window))
     again, left = map(", ".join, users)
     told = [f"stops {', '.join(filter(None, (again, left)))}"] if again or left else []
-    told += [
-        f"resets {listed(ring.chips)}{' together' if len(ring.chips) > 1 else ''}, once nobody uses them",
-        "sees that every chip has booted and is well",
-        *([f"starts {again} again"] if again else []),
-        *([f"does not start {left} again: that is for who made it"] if left else []),
-        f"this is reset {done + 1} of {policy.attempts} within {span(policy.window)}",
-    ]
+    if what == "reset":
+        told += [f"resets {listed(ring.chips)}{' together' if len(ring.chips) > 1 else ''}, once nobody uses them"]
+        told += ["sees that every chip has booted and is well"]
+    if policy.test:
+        late = f"{span(policy.test_timeout)} each at most"
+        told += [f"has {listed(ring.chips)} tested by {policy.test}, one after the other, {late}"]
+    told += [f"starts {again} again"] if again else []
+    told += [f"does not start {left} again: that is for who made it"] if left else []
+    if what == "reset":
+        told += [f"this is reset {done + 1} of {policy.attempts} within {span(policy.window)}"]
+    else:
+        rest = max(0, policy.attempts - done)
+        told += [f"a chip that fails is reset with its ring, {counted(rest, 'time')} at most now, and then isolated"]
     return {"does": told}
 
 

@@ -16,6 +16,9 @@ BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE = "before_stop", "before_r
 BEFORE_START = "before_start"
 HOOKS = (BEFORE_STOP, BEFORE_RESET, AFTER_RESET, BEFORE_START, AFTER_EPISODE)
 
+TEST = "test"
+"""The test of chips runs as a hook does, but is wherever `reset.test` says."""
+
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 """As run-parts(8) has it: what an editor or a package leaves beside a file (`x~`, `x.dpkg-old`) is not run."""
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from pathlib import Path
 
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
@@ -18,9 +19,9 @@ from cmgr.frozen import dataclass, replace
 from cmgr.host.act import Act
 from cmgr.host.host import host_of
 from cmgr.model.scope import handled_faults
-from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.handling.catalog import normal_code
-from cmgr.model.values.messages.commands import ReadRing, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.messages.commands import ReadRing, ResetRing, RunTest, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
@@ -32,12 +33,16 @@ from cmgr.service.extras.hook_files import (
     BEFORE_START,
     BEFORE_STOP,
     HOOKS,
+    TEST,
 )
-from cmgr.service.work.around import Reports
+from cmgr.service.work.around import Reports, Verdicts
 from cmgr.words import one_line
 
 AGAIN = 1.0
 """A hook that called chips unwell is not asked again before so many seconds have passed."""
+
+UNTOLD = 75
+"""A test that ends with this, EX_TEMPFAIL of sysexits.h, could not be made, and says nothing of the chip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,39 @@ class Hooks:
         why = self.run(Step(AFTER_RESET, ring, hook_words.of_ring(node, ring)))
         self._verdicts[ring.id] = _Verdict(len(ring.resets), time.monotonic(), why)
         return why
+
+    def test(self, action: RunTest) -> Verdicts:
+        """Have each of these chips tested, one after the other: makers' tools bear no second one beside them."""
+        failed: dict[ChipId, str] = {}
+        untold = ""
+        for chip in action.chips:
+            node = self._node()
+            ring = node.rings[action.ring]
+            words = {**hook_words.of_ring(node, ring), **hook_words.of_chips(node, [chip])}
+            why, is_told = self._test(Step(TEST, ring, words, f"chip{chip}"), chip)
+            if why and is_told:
+                failed[chip] = why
+            elif why:
+                untold = untold or why
+        return Verdicts(failed, untold)
+
+    def _test(self, step: Step, chip: ChipId) -> tuple[str, bool]:
+        """Return why the chip has not passed, or nothing; and whether that says anything of the chip."""
+        settings = self._stage.config.reset
+        path = Path(settings.test)
+        why = hook_files.objection(path, str(path.parent))
+        if not why and not hook_files.is_enabled(path):
+            why = f"{path} is not executable: chmod a+x {path}"
+        if why:
+            return why, False
+        told = hook_words.environment(self._stage.config, step.hook, step.words)
+        act = Act(step.act(step.hook), (str(path),), told, settings.test_timeout.total_seconds())
+        ended = self._host.run(act, self._cut)
+        said = f": {ended.said}" if ended.said else ""
+        if ended.well:
+            self._says(step, f"chip {chip} has passed its test after {ended.seconds:.2f} s{said}")
+            return "", True
+        return f"{path.name} {ended.how}{said}", ended.late or ended.code not in (None, UNTOLD)
 
     def before_start(self, action: StartContainer) -> None:
         """Raise `ContainerError` when the hook says no: for each container with chips, and each waits for its own."""

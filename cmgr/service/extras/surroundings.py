@@ -53,7 +53,7 @@ class Surroundings(Part):
     def around(self) -> Around:
         """The functions that workers call around their orders."""
         hooks = self._hooks
-        return Around(hooks.before_stop, self._before_reset, hooks.after_reset, self._before_start)
+        return Around(hooks.before_stop, self._before_reset, hooks.after_reset, self._before_start, test=hooks.test)
 
     def observe(self, step: Step) -> None:
         """Hear of what was decided."""

@@ -32,7 +32,7 @@ from cmgr.view.troubles import troubles as all_troubles
 from cmgr.words import one_line
 
 STATES = ("starting", "ready", "degraded", "hangs", "stopping")
-CAUSES = ("level", "escalation", "budget", "boot", "operator")
+CAUSES = ("level", "escalation", "budget", "test", "boot", "operator")
 CHIPS = ("healthy", "unhealthy", "unknown")
 STATUSES = ("running", "pausing", "paused", "resuming", "settling", "failed", "down")
 OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed")

@@ -137,7 +137,9 @@ def _resets(step: Step) -> Iterator[tuple[timedelta, str]]:
         return
     for id_, before in step.before.rings.items():
         after = step.after.rings.get(id_)
-        if before.phase in REBOOTING and before.resets and after is not None and after.phase not in REBOOTING:
+        if before.phase not in REBOOTING or after is None or after.phase in REBOOTING:
+            continue
+        if before.resets and (before.began is None or before.resets[-1] >= before.began):  # Else it was only tested.
             yield step.events[-1].at - before.resets[-1], _result(before, after)
 
 

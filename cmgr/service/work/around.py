@@ -1,14 +1,16 @@
 """The places around an order where somebody else has a say, or carries it out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from cmgr.errors import FleetError
+from cmgr.errors import CmgrError, FleetError
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.messages.commands import (
     ReadGroup,
     ReadRing,
     ResetRing,
+    RunTest,
     StartContainer,
     StopContainer,
     WriteCdi,
@@ -19,8 +21,19 @@ from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 Reports = Sequence[ChipReport]
 
 
+class Verdicts(NamedTuple):
+    """The chips that have failed, with the words of the test; and why the first of the others has no verdict."""
+
+    failed: Mapping[ChipId, str]
+    untold: str = ""
+
+
 def _no_engine(_action: WriteGroup | ReadGroup) -> GroupWritten | GroupRead:
     raise FleetError("cannot ask the fleet's engine: none is set", hint="fleet.engine")
+
+
+def _no_test(_action: RunTest) -> Verdicts:
+    raise CmgrError("cannot test chips: there is no program for it", hint="reset.test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,7 @@ class Around:
     `write_cdi` returns what it has put right, a sentence each, and raises `CmgrError`.
     `agree` carries out what is for the fleet's engine, within a few seconds, and raises `FleetError`.
     `after_reset` is asked about read-outs whose order says so, and returns them with what it has to add.
+    `test` tests chips one after the other, each within its time, and raises nothing.
     """
 
     before_stop: Callable[[StopContainer], None] = lambda _: None
@@ -40,5 +54,6 @@ class Around:
     after_reset: Callable[[ReadRing, Reports], tuple[ChipReport, ...]] = lambda _, reports: tuple(reports)
     before_start: Callable[[StartContainer], None] = lambda _: None
     codes: Callable[[ResetRing], frozenset[str]] = lambda action: frozenset(action.codes)
+    test: Callable[[RunTest], Verdicts] = _no_test
     write_cdi: Callable[[WriteCdi], tuple[str, ...]] = lambda _: ()
     agree: Callable[[WriteGroup | ReadGroup], GroupWritten | GroupRead] = _no_engine

@@ -32,6 +32,7 @@ from cmgr.model.values.messages.commands import (
     ReadOutput,
     ReadRing,
     ResetRing,
+    RunTest,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -51,7 +52,7 @@ from cmgr.model.values.messages.facts import (
     SharesMade,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
-from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Originating, Placing, Runtime
 from cmgr.service.work.around import Around
 from cmgr.service.work.last_words import last_words
@@ -112,7 +113,7 @@ class Workers:
         match action:
             case ReadRing(after_reset=False):
                 return self._chips
-            case ReadRing() | PrepareReset() | ResetRing() | MakeShares():
+            case ReadRing() | PrepareReset() | ResetRing() | RunTest() | MakeShares():
                 return self._rings
             case WriteGroup() | ReadGroup():
                 return self._fleet
@@ -151,6 +152,8 @@ class Workers:
                 with self._turn():
                     self._driver.reset(action.chips, action.faulty, self._around.codes(action))
                 return ResetDone(action.id, action.ring)
+            case RunTest():
+                return ChipsTested(action.id, action.ring, *self._around.test(action))
             case MakeShares():
                 self._make_shares(action)
                 return SharesMade(action.id, action.ring)
@@ -245,6 +248,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
         ListContainers: "list",
         PrepareReset: "prepare",
         ResetRing: "reset",
+        RunTest: "test",
         MakeShares: "make",
         StopContainer: "stop",
         StartContainer: "start",
@@ -259,7 +263,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
 """The words for each action in errors: "cannot …"."""
 
 
-def failed(action: Action, error: BaseException) -> Answer:
+def failed(action: Action, error: BaseException) -> Answer:  # noqa: C901 - a flat table, a line a command
     """Return the answer that says why the action could not be carried out; that it could not, whoever tells it says."""
     why = sentence(error, _VERB.get(type(action), ""))
     match action:
@@ -271,6 +275,8 @@ def failed(action: Action, error: BaseException) -> Answer:
             return ResetDone(order.id, order.ring, why, refused=True)
         case ResetRing():
             return ResetDone(action.id, action.ring, why, refused=isinstance(error, ResetRefused))
+        case RunTest():
+            return ChipsTested(action.id, action.ring, error=why)
         case MakeShares():
             return SharesMade(action.id, action.ring, why)
         case PretendFault():

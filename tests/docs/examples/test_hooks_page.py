@@ -35,7 +35,8 @@ def table(mark: str) -> str:
 
 
 def test_the_configuration_is_a_good_one(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    text, tested = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert load(written(tmp_path / "tested.toml", tested), environ={}).reset.test.startswith("/usr/share/cmgr/tests/")
     assert tomllib.loads(text)
     receivers = load(written(tmp_path / "cmgr.toml", text), environ={}).alarms.receivers
     assert [receiver.format for receiver in receivers] == ["json", "alertmanager"]

@@ -105,6 +105,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "grouped-rings": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), GROUPED_TOO),
     "checked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), CHECKED),
     "asked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(ready=timedelta(seconds=60))), ASKED),
+    "tested": (Policy(strategy=Strategy.SINGLE, reset=ResetPolicy(test="/t", attempts=2)), HALF_USED),
+    "tested-rings": (Policy(strategy=Strategy.RING, reset=ResetPolicy(test="/t")), FOUR_RINGS, RULES),
     "windowed": (
         Policy(strategy=Strategy.RING, levels=WINDOWED, reset=ResetPolicy(window_hours=ANY)),
         HALF_USED,

@@ -118,7 +118,9 @@ def _why_held(turn: Turn, hold: Hold) -> str:
     isolated = sorted(hold.chips & turn.node.isolations.keys())
     if hold.episode and isolated and not faults:
         return f"{hold.name} stops, for {isolated_words(turn.node, isolated[0])}"
-    what = f"{faults[0].code} ({faults[0].level.name}) on chip {faults[0].chip}" if faults else "an ordered reset"
+    order = turn.node.reset_orders.get(ring.id) if ring is not None else None
+    wanted = f"an ordered {order.what if order is not None else 'reset'}"
+    what = f"{faults[0].code} ({faults[0].level.name}) on chip {faults[0].chip}" if faults else wanted
     return f"{hold.name} stops for {what}" if hold.episode else f"{hold.name} is held"
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from cmgr.declare import Meta
+from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.faults import Level
 from cmgr.model.values.handling.calendar import RESET_WINDOWS, Drill, Window
@@ -184,6 +184,21 @@ class ResetPolicy:
             within=("1s", "24h"),
         ),
     ] = timedelta(minutes=10)
+    test: Annotated[
+        str,
+        Meta(
+            "The program that tests each chip after its reset, before anything is started on its ring, with its whole "
+            "path; empty: none. Those that come with cmgr are in /usr/share/cmgr/tests.",
+            form=Form.PATH,
+            example='"/usr/share/cmgr/tests/npu-smi"',
+        ),
+    ] = ""
+    test_timeout: Annotated[
+        timedelta,
+        Meta(
+            "How long the test of one chip may take before it is killed, and the chip has failed.", within=("1s", "1h")
+        ),
+    ] = timedelta(minutes=5)
 
     @property
     def boot(self) -> timedelta:

@@ -108,6 +108,16 @@ class PrepareReset:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTest:
+    """Have these chips of the ring tested, one after the other. Safe to repeat. Answer: `ChipsTested`."""
+
+    id: CommandId
+    reason: str
+    ring: RingId
+    chips: tuple[ChipId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MakeShares:
     """Have those of these shares made again that their chips lack. Safe to repeat. Answer: `SharesMade`."""
 
@@ -232,6 +242,7 @@ Action = (
     | ReadOutput
     | PrepareReset
     | ResetRing
+    | RunTest
     | MakeShares
     | WriteCdi
     | PretendFault

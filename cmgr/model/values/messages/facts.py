@@ -13,7 +13,7 @@ from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
 from cmgr.model.values.messages.health_facts import Answered, HangsSeen
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
-from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.origins import Origin
 from cmgr.model.values.troubles import Trouble
@@ -282,12 +282,16 @@ class IsolateOrdered:
 
 @dataclass(frozen=True, slots=True)
 class ResetOrdered:
-    """A person wants this chip's ring reset; `stop`: its containers may be stopped for it. `back`: not any more."""
+    """A person wants this chip's ring reset; `stop`: its containers may be stopped for it. `back`: not any more.
+
+    `test`: it is not to be reset, but tested.
+    """
 
     chip: ChipId
     who: str
     stop: bool = False
     back: bool = False
+    test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,6 +453,7 @@ Answer = (
     RingRead
     | ResetPrepared
     | ResetDone
+    | ChipsTested
     | SharesMade
     | ContainersListed
     | ContainerStopped

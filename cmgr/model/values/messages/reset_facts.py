@@ -1,7 +1,10 @@
-"""The answers about a reset: that it is prepared, and what became of it."""
+"""The answers about a reset: that it is prepared, what became of it, and whether its chips have passed their test."""
+
+from collections.abc import Mapping
+from dataclasses import field
 
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import RingId
+from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.messages.commands import CommandId, ResetRing
 
 
@@ -24,3 +27,16 @@ class ResetDone:
     ring: RingId
     error: str = ""
     refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChipsTested:
+    """Answers `RunTest`. `failed`: the chips that have not passed, with the words of the test.
+
+    `error`: why some of the rest have no verdict: then it says nothing of the chips.
+    """
+
+    command: CommandId
+    ring: RingId
+    failed: Mapping[ChipId, str] = field(default_factory=dict)
+    error: str = ""

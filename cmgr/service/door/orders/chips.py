@@ -103,29 +103,50 @@ class Orders:
 
     def reset(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
         node = self.node()
-        chip, stop = chip_of(request, node), flag_of(request, "stop")
-        ring = node.rings[node.chips[chip].ring]
+        ring = node.rings[node.chips[chip_of(request, node)].ring]
         _may_be_reset(node, ring, request, self.now())
+        return self._emptied(request, ring)
+
+    def test(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
+        node = self.node()
+        chip = chip_of(request, node)
+        ring = node.rings[node.chips[chip].ring]
+        _may_be_disturbed(node, ring, request)
+        if not node.policy.reset.test:
+            hint = "reset.test in the configuration is the program that tests a chip; then cmgr reload"
+            raise CmgrError(f"cannot test chip {chip}: there is no test", hint=hint)
+        if ring.in_episode:
+            raise CmgrError(
+                f"cannot test chip {chip}: its ring is in an episode ({ring.phase})",
+                hint="cmgr status; after a reset it is tested by itself",
+            )
+        return self._emptied(request, ring)
+
+    def _emptied(self, request: Request, ring: Ring) -> "shapes.ResetOrdered | shapes.Preview":
+        """Order what the ring has to be empty for: its reset, or its test."""
+        node, what = self.node(), request.do
+        chip, stop = chip_of(request, node), flag_of(request, "stop")
         users = [c for c in on_ring(node, ring) if c.running]
         names = ", ".join(called(node, c.key) for c in users)
         if users and not stop:
             runs = "runs" if len(users) == 1 else "run"
-            mates = ", which are reset together" if len(ring.chips) > 1 else ""
+            done = "tested" if what == "test" else what
+            mates = f", which are {done} together" if len(ring.chips) > 1 else ""
             raise CmgrError(
-                f"cannot reset chip {chip}: {names} {runs} on {listed(ring.chips)}{mates}",
-                hint=f"cmgr reset {chip} --stop stops them, and starts them again afterwards",
+                f"cannot {what} chip {chip}: {names} {runs} on {listed(ring.chips)}{mates}",
+                hint=f"cmgr {what} {chip} --stop stops them, and starts them again afterwards",
             )
         for theirs in (c for c in users if not c.enabled):
             name = called(node, theirs.key)
             raise CmgrError(
-                f"cannot reset chip {chip}: {name} runs on its ring and has the label {theirs.hands_off}",
+                f"cannot {what} chip {chip}: {name} runs on its ring and has the label {theirs.hands_off}",
                 hint=f"stop {name} yourself",
             )
         again = [called(node, c.key) for c in users if not (c.owner or c.auto_remove)]
         left = [called(node, c.key) for c in users if c.owner or c.auto_remove]
         if flag_of(request, "preview"):
-            return previews.reset(node, ring, (again, left), self.now())
-        self.give(ResetOrdered(chip, who(request), stop))
+            return previews.emptied(node, ring, what, (again, left), self.now())
+        self.give(ResetOrdered(chip, who(request), stop, test=what == "test"))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": again, "left": left}
 
     def cancel(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
@@ -134,11 +155,11 @@ class Orders:
         ring = node.rings[node.chips[chip].ring]
         order = waiting_order(node, ring)
         if order is None:
-            raise CmgrError(f"cannot cancel: no ordered reset of chip {chip} waits", hint="cmgr status")
+            raise CmgrError(f"cannot cancel: no ordered reset or test of chip {chip} waits", hint="cmgr status")
         held = [called(node, hold.key) for hold in holds_on(node, ring)]
         if flag_of(request, "preview"):
             starts = [f"{', '.join(held)}: started again where its chips are well"] if held else []
-            return {"does": [f"the reset of chip {order.chip} that {order.who} ordered is not made", *starts]}
+            return {"does": [f"the {order.what} of chip {order.chip} that {order.who} ordered is not made", *starts]}
         self.give(ResetOrdered(chip, who(request), back=True))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held, "left": []}
 
@@ -305,12 +326,17 @@ def _held_down(node: Node) -> list[str]:
     return sorted(row["name"] for row in view.containers(node) if row["held"] and row["status"] != "settling")
 
 
-def _may_be_reset(node: Node, ring: Ring, request: Request, now: datetime) -> None:
+def _may_be_disturbed(node: Node, ring: Ring, request: Request) -> None:
     cannot = f"cannot {request.do} chip {request.args['chip']}"
     if why := "cmgr is in maintenance" if node.maintenance is not None else why_idle(node):
         raise CmgrError(f"{cannot}: {why}", hint=str(idle_hint(node)))
     if ring.phase in REBOOTING:
         raise CmgrError(f"{cannot}: its ring is just being reset", hint="cmgr status")
+
+
+def _may_be_reset(node: Node, ring: Ring, request: Request, now: datetime) -> None:
+    _may_be_disturbed(node, ring, request)
+    cannot = f"cannot {request.do} chip {request.args['chip']}"
     policy = node.policy.reset
     if is_spent(node, ring, now):
         oldest = resets_within(ring, now, policy.window)[0]
