@@ -20,6 +20,7 @@ from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError
 from cmgr.frozen import dataclass, replace
 from cmgr.shortcut import DEFAULT_CONFIG
+from cmgr.words import json_of
 
 if TYPE_CHECKING:
     from cmgr.cli.options import FleetOptions
@@ -118,7 +119,7 @@ def _new(options: "FleetOptions", members: Sequence[Member]) -> Fleet:
 def _kept(members: Sequence[Member]) -> Fleet | None:
     """Return what an interrupted setup of the same members has left."""
     try:
-        told = json.loads(Path(KEPT).read_text())
+        told = json_of(Path(KEPT).read_text())
         found = Fleet(
             tuple(token_of(json.dumps(token), KEPT) for token in told["tokens"]),
             told["root_password"],
@@ -137,7 +138,7 @@ def _kept(members: Sequence[Member]) -> Fleet | None:
 
 def _keep(fleet: Fleet) -> None:
     told = {
-        "tokens": [json.loads(token.text) for token in fleet.tokens],
+        "tokens": [json_of(token.text) for token in fleet.tokens],
         "root_password": fleet.root_password,
         "own": fleet.own,
     }

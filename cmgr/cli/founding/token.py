@@ -10,6 +10,7 @@ from cmgr.config.engine import FleetSettings, contradictions
 from cmgr.errors import CmgrError, ConfigError
 from cmgr.frozen import dataclass
 from cmgr.model.values.names import APPLIANCE
+from cmgr.words import json_of
 
 FORM = 1
 """The form of the file. Another one was made by another version."""
@@ -90,8 +91,8 @@ def token_of(text: str, path: str) -> Token:
     hint = "copy it once more from the machine where cmgr fleet setup was typed"
     refused = CmgrError(f"cannot join by {path}: it is no token of cmgr fleet setup, or only a part of one", hint=hint)
     try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
+        told = json_of(text)
+    except ValueError:
         raise refused from None
     if isinstance(told, dict) and told.get("form", FORM) != FORM:
         raise CmgrError(f"cannot join by {path}: another version of cmgr made it", hint="use the same cmgr on all")

@@ -32,6 +32,7 @@ __all__ = ["SetupOptions", "setup"]
 _BOOTED = Path("/run/systemd/system")
 """Is there where systemd runs (sd_booted(3))."""
 
+_START = ("systemctl", "start", "cmgr")
 _START_SECONDS = 60.0
 
 
@@ -164,7 +165,7 @@ def _start() -> None:
     out.told(["the service is started"])
     out.flush()
     try:
-        done = subprocess.run(["systemctl", "start", "cmgr"], check=False, timeout=_START_SECONDS)  # noqa: S607
+        done = subprocess.run(_START, check=False, timeout=_START_SECONDS)  # noqa: S603 - by PATH
     except subprocess.TimeoutExpired:
         why = f"it is not up after {_START_SECONDS:.0f} s"
     except OSError as error:
