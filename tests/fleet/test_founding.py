@@ -72,8 +72,10 @@ class Machine:
         first = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()[0]
         into = ("nsenter", f"--target={first}", "--mount", "--pid")
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        # How far tests go is said by variables of such names, which set nothing of cmgr's.
+        around = {name: value for name, value in plain().items() if not name.startswith("CMGR_")}
         return subprocess.Popen(
-            [*into, *words], env={**plain(), "PATH": path}, stdout=-1, stderr=-1, stdin=subprocess.DEVNULL, text=True
+            [*into, *words], env={**around, "PATH": path}, stdout=-1, stderr=-1, stdin=subprocess.DEVNULL, text=True
         )
 
     def killed(self, process: "subprocess.Popen[str]") -> None:
