@@ -100,3 +100,25 @@ def _tried_again_after_the_start(service: Service, containers: Containers, gate:
     containers.stop("late-2")
     eventually(lambda: "chip 4 is used" not in told(service))
     assert (containers.is_running("late-1"), containers.is_running("late-2")) == (True, False)
+
+
+def test_where_the_reset_comes_at_once_one_job_runs_or_two_are_told(
+    on_docker: Install, containers: Containers, folder: Path
+) -> None:
+    """Two ran then, and all was well. Now the client is quicker, now the reset."""
+    service = on_docker({"retry.settle": "1s"})
+    service.start()
+    with batch(containers, "job", "0", folder) as script:
+        eventually(lambda: service.runs("job-1"), why="it has begun")
+        service.inject(0)
+        service.until_said("is over: ")
+        ended(script)
+    service.until_over()
+    eventually(lambda: _is_one_or_told(service), why="one runs, or two are told")
+
+
+def _is_one_or_told(service: Service) -> bool:
+    jobs, words = running(service, "job"), told(service)
+    if len(jobs) == 2:
+        return f"chip 0 is used by {jobs[1]} and {jobs[0]}" in words and service.cmgr("status", "--check").code == 4
+    return len(jobs) == 1 and "chip 0 is used by" not in words
