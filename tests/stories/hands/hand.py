@@ -288,8 +288,8 @@ class Hand:
         self._say("start dockerd")
         self.containers.dockerd.start()
         for kept in self.kept.values():
-            # Docker itself starts what has this policy, whoever stopped it.
-            if kept.policy == "always" and kept.wanted is False:
+            # Docker itself starts what has such a policy, whoever stopped it; by the second what was killed, or failed.
+            if kept.policy in ("always", "on-failure") and kept.wanted is False:
                 kept.want(None)
 
     def _kill_cmgr(self) -> None:

@@ -33,6 +33,8 @@ ACTS = 15
 RESTS = 1.0
 """Seconds for which nothing is amiss when it rests: what was done last is not known in the same moment."""
 BUSY = ("pausing", "paused", "resuming", "settling")
+DEAD_TASK = "containerd keeps its dead task"
+"""So cmgr tells of what a dockerd that was ended in the midst of a start never starts again: it is tried on and on."""
 SETTINGS: Mapping[str, Setting] = {
     "alarms.down_after": "1s",
     "retry.backoff_max": "1s",
@@ -86,7 +88,8 @@ def _amiss(hand: Hand, record: DockerdRecord) -> list[str]:
         status = hand.service.status()
     except CmgrError as exc:
         return [str(exc)]
-    busy = [f"ring {ring['id']} is {ring['phase']}" for ring in status["rings"] if ring["phase"] != "healthy"]
+    on = [ring for ring in status["rings"] if ring["phase"] != "healthy" and DEAD_TASK not in ring["reason"]]
+    busy = [f"ring {ring['id']} is {ring['phase']}" for ring in on]
     # Of one that is held on, since a client has made another in its place, that is told.
     held = [row for row in status["containers"] if row["status"] in BUSY and row["name"] not in words_told(status)]
     busy += [f"{row['name']} is {row['status']}" for row in held]
