@@ -39,8 +39,14 @@ def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
     if tied and _is_ours(turn.node, now):
         text = f"{now.name} was stopped right after {tied[0].name}, because of that: it is started again with it"
         _hold_with(turn, now, frozenset(c.key for c in tied), text)
-    elif along and known.wanted and not now.owner and not is_covered(turn.node, now):
+    elif along and known.wanted and not _is_others_business(turn.node, now):
         _tell(turn, now, along[0])
+
+
+def _is_others_business(node: Node, now: Container) -> bool:
+    """Return whether it is its owner's, or its unit's, or a person's: its record has come to say so in our stop."""
+    persons = now.marked is True and any(now.key in ring.theirs for ring in node.rings.values())
+    return persons or bool(now.owner) or is_covered(node, now)
 
 
 def _tell(turn: Turn, now: Container, first: Container) -> None:

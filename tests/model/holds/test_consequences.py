@@ -271,6 +271,16 @@ def pod(*others: Container) -> Cmgr:
     return stopped(*others, llm=inside("llm", 0, of="infra"))
 
 
+def test_one_whose_record_says_in_our_stop_that_a_person_has_ended_it_is_the_persons() -> None:
+    cmgr = Cmgr(container("llm", 0, marked=False), container("theirs", 0, marked=False))
+    cmgr.fault(0, REQUEST)
+    cmgr.sees(replace(cmgr.truth[key("theirs")], marked=True))
+    cmgr.run(StopContainer)
+    cmgr.sees(replace(cmgr.truth[key("theirs")], running=False, exit=Exit(143, cmgr.now, asked=True, told=cmgr.now)))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("theirs").wanted, cmgr.booked("theirs").along) == (["llm"], False, "")
+
+
 @pytest.mark.parametrize("code", [0, 137, 143])
 def test_one_of_the_same_pod_that_looks_told_to_end_comes_back_with_it(code: int) -> None:
     cmgr = pod(inside("web", of="infra"), inside("embed", 4, of="infra"))

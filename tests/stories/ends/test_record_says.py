@@ -5,6 +5,8 @@ Reported of nerdctl (issues 5153, 2991 and 1980; containerd pull request 6966). 
 end by SIGKILL was nobody's although the label said that nobody had asked for it.
 """
 
+from contextlib import suppress
+
 import pytest
 
 from tests.runtimes.containerd.world import STOPPED_BY_HAND
@@ -30,6 +32,29 @@ def test_one_that_a_person_stops_while_it_is_held_stays_down(on_containerd: Inst
     service.inject(0, LATER, assertion="cleared")
     service.until_over()
     assert [name for name in ("a", "b", "stale") if tasks.is_running(name)] == ["a", "stale"]
+    assert service.cmgr("status", "--check").code == WELL
+
+
+@pytest.mark.parametrize("first", ["person", "fault"])
+def test_one_that_a_person_stops_in_the_second_of_the_fault_stays_down(
+    on_containerd: Install, tasks: Tasks, first: str
+) -> None:
+    """nerdctl writes its label, and then sends the stop signal, whatever becomes of the task meanwhile."""
+    service = on_containerd({"levels.RestartRequest.reset_after": "1h"})
+    tasks.run(Spec("a", "0"), Spec("b", "0"))
+    service.start()
+    if first == "fault":
+        service.inject(0, LATER)
+    tasks.world.label(tasks.keys["b"], STOPPED_BY_HAND, "true")
+    with suppress(AssertionError):  # It may have ended this moment.
+        tasks.world.kill(tasks.keys["b"])
+    if first == "person":
+        service.inject(0, LATER)
+    eventually(lambda: not (tasks.is_running("a") or tasks.is_running("b")), why="both are down")
+    service.inject(0, LATER, assertion="cleared")
+    service.until_over()
+    eventually(lambda: tasks.is_running("a"), why="a is started again")
+    assert not tasks.is_running("b")
     assert service.cmgr("status", "--check").code == WELL
 
 
