@@ -15,6 +15,8 @@ NAMES = re.compile(r"dcmi|ascend|davinci|huawei|(?<![a-z])v?npu|nvidia|nvml|cuda
 """Names of levels, such as RestartNPU, and words such as input are none."""
 
 ELSEWHERE = {
+    "cli/check/reloads.py": "an advice is said to be that of the maker who gives it",
+    "model/values/handling/policy.py": "the example of a setting is the path of a program that is shipped",
     "config/sim.py": "the pretended chips are called like real ones",
     "drivers/machine/ibmc.py": "its BMC has alarms of its own, whatever chips are in the machine",
     "runtimes/labels.py": "an orchestrator is called so",
