@@ -137,7 +137,7 @@ def stored(node: Node) -> Node:
     return replace(
         reborn(node),
         rings={i: reborn(r) for i, r in node.rings.items()},
-        containers={k: reborn(c) for k, c in node.containers.items()},
+        containers={k: replace(reborn(c), exit=c.exit and reborn(c.exit)) for k, c in node.containers.items()},
         tallies={k: reborn(t) for k, t in node.tallies.items()},
         holds={k: reborn(h) for k, h in node.holds.items()},
         fleet_groups={n: reborn(g) for n, g in node.fleet_groups.items()},

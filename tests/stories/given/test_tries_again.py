@@ -69,7 +69,7 @@ def test_after_a_recovery_one_of_its_jobs_runs_and_the_others_are_told(
     with batch(containers, "job", "0", folder) as script:
         eventually(lambda: service.runs("job-1"), why="it has begun")
         service.inject(0, LATER)
-        eventually(lambda: "or another in its place" in told(service), why="the fourth new one is left alone")
+        eventually(lambda: _is_left_alone(service), why="the fourth new one is left alone")
         assert running(service, "job") == ["job-5"]
         assert service.cmgr("status", "--check").code == 4
         ended(script)
@@ -111,10 +111,17 @@ def test_where_the_reset_comes_at_once_one_job_runs_or_two_are_told(
     with batch(containers, "job", "0", folder) as script:
         eventually(lambda: service.runs("job-1"), why="it has begun")
         service.inject(0)
-        service.until_said("is over: ")
+        eventually(lambda: "is over: " in service.said() or _is_left_alone(service), why="either has got its way")
         ended(script)
-    service.until_over()
+    if _is_left_alone(service):  # The client was the quicker for so long that the reset waits for what it made.
+        for name in running(service, "job"):
+            containers.stop(name)
+    service.until_said("is over: ")
     eventually(lambda: _is_one_or_told(service), why="one runs, or two are told")
+
+
+def _is_left_alone(service: Service) -> bool:
+    return "or another in its place" in told(service)
 
 
 def _is_one_or_told(service: Service) -> bool:
