@@ -136,6 +136,8 @@ RUN: Mapping[str, tuple[str, int]] = {
     "forget": ("none", 1),
     "maintenance": ("on --for 1h", 0),
     "acknowledge": ("--all", 1),
+    "test": ("7 --dry-run", 1),
+    "alarms": ("--test", 0),
     "reload": ("", 0),
     "setup": ("--yes --dry-run", 0),
     "check": ("", 0),
