@@ -11,6 +11,9 @@ from tests.support.daemons.dockerd import Dockerd
 from tests.support.waiting import eventually
 from tests.system.containers import Containers, Spec
 
+DECIDING = "cmgr/service/daemon.py"
+"""The deciding thread is in its loop, or still on its way there: systemd hears READY=1 a moment before."""
+
 
 def another(machine: Machine, before: str) -> str:
     """Wait for another life of the service than the one with that pid, and return its pid."""
@@ -38,7 +41,7 @@ def test_a_service_that_hangs_says_where_and_comes_back(machine: Machine) -> Non
     machine.signal("STOP", before)
     another(machine, before)
     # The journal reads each life's stream by itself: the end of the last one may come after the next one's beginning.
-    eventually(lambda: "loop.py" in machine.said(), why="the journal says where the deciding thread was")
+    eventually(lambda: DECIDING in machine.said(), why="the journal says where the deciding thread was")
     told = machine.said()
     assert "Watchdog timeout" in told
     assert "Fatal Python error: Aborted" in told
@@ -51,7 +54,7 @@ def test_what_is_hinted_of_a_service_that_hangs_has_it_say_where_and_come_back(m
     assert command, HANGS_HINT
     machine.do(*command[1].split())
     another(machine, before)
-    eventually(lambda: "loop.py" in machine.said(), why="the journal says where the deciding thread was")
+    eventually(lambda: DECIDING in machine.said(), why="the journal says where the deciding thread was")
 
 
 def test_the_watchdog_is_fed_by_the_deciding_thread(machine: Machine) -> None:
