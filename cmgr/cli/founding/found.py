@@ -46,6 +46,9 @@ class Fleet:
     def is_certified(self) -> bool:
         return all(token.cert for token in self.tokens)
 
+    def of(self, member: Member) -> Token:
+        return next(token for token in self.tokens if token.name == member.name)
+
     @property
     def members(self) -> tuple[Member, ...]:
         return tuple(Member(token.name, token.address.strip("[]")) for token in self.tokens)
@@ -69,12 +72,10 @@ def setup(options: "FleetOptions") -> None:
     _keep(fleet)
     if fleet.own and not fleet.is_certified:
         # Nobody has seen what a setup made that ended in here.
-        _all(steps.authority())
-        for member in members:
-            _all(steps.certificate(member))
+        _all(_certifying(members))
         fleet = _certified(fleet)
         _keep(fleet)
-    own = next(token for token in fleet.tokens if token.name == here.name)
+    own = fleet.of(here)
     _tell_others(fleet, own)
     if not source.configuration(options).fleet.engine:
         _all(steps.joining(own, config, variables))
@@ -95,7 +96,7 @@ def join(options: "FleetOptions") -> None:
     config = str(options.config or DEFAULT_CONFIG)
     if options.shows:
         variables = steps.variables_file() if token.cluster else ""
-        out.lines(line for step in steps.joining(token, config, variables) for line in step.shown())
+        out.lines(_lines(steps.joining(token, config, variables)))
         return
     variables = _ready(Fleet((token,), "", own=bool(token.cluster)), config)
     _all(steps.joining(token, config, variables))
@@ -147,7 +148,7 @@ def _keep(fleet: Fleet) -> None:
 
 def _here(options: "FleetOptions", members: Sequence[Member]) -> Member:
     """Return which of them this machine is."""
-    name = options.here or ("" if options.engine is None else members[0].name)
+    name = options.here or (members[0].name if options.engine else "")
     found = [m for m in members if m.name == name] if name else [m for m in members if _is_ours(m.address)]
     if len(found) != 1:
         said = f"{name} is none of the members" if name else "not just one of these addresses is this machine's"
@@ -171,7 +172,7 @@ def _is_ours(address: str) -> bool:
 def _ready(fleet: Fleet, config: str) -> str:
     """Return the file of variables of this machine's etcd. Raises `CmgrError`: something is missing or in the way."""
     if os.geteuid():
-        raise CmgrError("cannot change this machine's settings: that takes root", hint="sudo cmgr fleet …")
+        raise CmgrError("cannot change this machine's settings: that takes root", hint="sudo -i, then the same line")
     if re.search(r"^\s*\[fleet\]", _text(config), re.MULTILINE) and not fleet.goes_on:
         hint = "see it: cmgr fleet status; to make another, remove that table"
         raise CmgrError(f"cannot add [fleet] to {config}: it is there already", hint=hint)
@@ -192,10 +193,10 @@ def _ready(fleet: Fleet, config: str) -> str:
 
 def _certified(fleet: Fleet) -> Fleet:
     """Return it with what was made for its members."""
-    ca = _text(CA)
-    made = {token: f"{steps.DIRECTORY}/{token.name}" for token in fleet.tokens}
+    ca, own = _text(CA), f"{steps.DIRECTORY}/"
     certified = (
-        replace(token, ca=ca, cert=_text(f"{own}.pem"), key=_text(f"{own}.key")) for token, own in made.items()
+        replace(token, ca=ca, cert=_text(f"{own}{token.name}.pem"), key=_text(f"{own}{token.name}.key"))
+        for token in fleet.tokens
     )
     return replace(fleet, tokens=tuple(certified))
 
@@ -239,26 +240,33 @@ def _wait(fleet: Fleet, own: Token) -> None:
         time.sleep(_LOOK_EVERY)
 
 
+def _certifying(members: Sequence[Member]) -> Iterator[steps.Step]:
+    yield from steps.authority()
+    for member in members:
+        yield from steps.certificate(member)
+
+
 def _all(them: Iterable[steps.Step]) -> None:
     for step in them:
         step.do()
 
 
+def _lines(them: Iterable[steps.Step]) -> Iterator[str]:
+    return (line for step in them for line in step.shown())
+
+
 def _shown(fleet: Fleet, here: Member, config: str) -> Iterator[str]:
-    own = next(token for token in fleet.tokens if token.name == here.name)
+    own = fleet.of(here)
     variables = steps.variables_file() if fleet.own else ""
     if fleet.own and not fleet.is_certified:
-        yield from (line for step in steps.authority() for line in step.shown())
-        for member in fleet.members:
-            yield from (line for step in steps.certificate(member) for line in step.shown())
+        yield from _lines(_certifying(fleet.members))
     for token in fleet.tokens:
         if token is not own:
             yield f"# writes {steps.DIRECTORY}/{token.name}.join (mode 600): its certificate, key and password"
     if fleet.own:
         own = replace(own, ca="# as it is made above", cert="# as it is made above")
-    yield from (line for step in steps.joining(own, config, variables) for line in step.shown())
-    made = steps.users(fleet.tokens, fleet.root_password, own=fleet.own, goes_on=fleet.goes_on)
-    yield from (line for step in made for line in step.shown())
+    yield from _lines(steps.joining(own, config, variables))
+    yield from _lines(steps.users(fleet.tokens, fleet.root_password, own=fleet.own, goes_on=fleet.goes_on))
 
 
 def _promises(fleet: Fleet) -> Iterator[str]:
