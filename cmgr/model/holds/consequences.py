@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
 from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.tries import put_off
 from cmgr.model.scope import observing, project_mates, strategy_of
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_key
@@ -21,7 +22,7 @@ from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
 SOON = timedelta(seconds=5)
-"""So soon after our stop has worked acts who acts because of it."""
+"""So soon after our stop has worked acts who acts because of it; and a client removes a whole project in that time."""
 
 
 def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
@@ -208,6 +209,17 @@ def why_along(turn: Turn, hold: Hold) -> str:
     """Return the reason of a stop or start for another; nothing for any other container."""
     names = sorted(c.name for key in hold.follows if (c := turn.node.containers.get(key)) is not None)
     return f"it goes and comes with {', '.join(names)}" if names else ""
+
+
+def wait_for_their_removal(turn: Turn, key: ContainerKey) -> None:
+    """This one is gone: let those that went with it wait a moment, for a person perhaps takes all of them down.
+
+    A client that stops a project to remove it looks until then like one that ends it because of our stop. Compose 1
+    removes no container that runs again in between.
+    """
+    for hold in list(turn.node.holds.values()):
+        if key in hold.follows and hold.state is HoldState.DOWN and hold.attempt.retry_at is None:
+            put_off(turn, hold, turn.at + SOON)
 
 
 def _held(node: Node, hold: Hold) -> list[Hold]:

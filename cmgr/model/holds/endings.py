@@ -1,6 +1,7 @@
 """The ends of a hold: it is given back, it is lost, or its promise is kept."""
 
 from cmgr.frozen import replace
+from cmgr.model.holds.consequences import wait_for_their_removal
 from cmgr.model.holds.recreated import passed_on
 from cmgr.model.holds.restarters import taken
 from cmgr.model.scope import halting
@@ -117,6 +118,7 @@ def container_removed(turn: Turn, key: ContainerKey, by: str) -> None:
             lose(turn, hold, f"{why}{f', says {by}' if lines else ''}; cmgr cannot start it again", lines)
     turn.drop_hold(key)
     turn.drop_container(key)
+    wait_for_their_removal(turn, key)
 
 
 def _wait_for_another(turn: Turn, hold: Hold) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cmgr.model.holds.consequences import SOON
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, NoteKind, ResetRing, StartContainer, StopContainer
@@ -69,6 +70,20 @@ def test_one_that_was_told_in_the_very_stop_is_one_and_so_is_one_whose_end_takes
     is_ended(cmgr, "embed", told=18)
     cmgr.run()
     assert cmgr.held() == ["embed", "llm"]
+
+
+def test_a_project_that_a_person_takes_down_is_not_started_before_its_removal() -> None:
+    cmgr = stopped(service("embed", 4), service("web"))
+    is_ended(cmgr, "embed")
+    is_ended(cmgr, "web")
+    cmgr.removes("llm")
+    cmgr.run()
+    assert cmgr.sent(StartContainer) == []
+    cmgr.removes("embed")
+    cmgr.wait(SOON.total_seconds() - 1)
+    assert cmgr.sent(StartContainer) == []
+    cmgr.wait(2)
+    assert names(cmgr.sent(StartContainer), StartContainer) == ["web"], "only the other two were taken away"
 
 
 def test_one_whose_other_runs_again_already_is_started_at_once() -> None:
