@@ -61,6 +61,20 @@ class NoteRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Sought:
+    """Which episodes or lines are wanted: those that fit all that is given. None: whatever they say of that.
+
+    `chips`: about one of them, or about its ring as a whole. `containers`: about one of them. `outcome`: an episode's,
+    "" while it goes on. `since`: an episode that went on then or later, a line that was noted then or later.
+    """
+
+    chips: frozenset[ChipId] | None = None
+    containers: frozenset[ContainerKey] | None = None
+    outcome: str | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CommandRow:
     """An order that was sent and, as far as the database knows, not answered. `at` is when it was written."""
 

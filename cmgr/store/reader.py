@@ -3,8 +3,9 @@
 It changes no byte of the file, nor of those that SQLite keeps beside it.
 """
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,29 @@ from cmgr.model.values.node import Node
 from cmgr.store import files, history, rows
 
 Value = TypeVar("Value")
+
+ALL = history.Sought()
+
+_CHIPS = "(SELECT value FROM json_each(:chips))"
+_RINGS = f"(SELECT ring FROM chips WHERE id IN {_CHIPS})"  # noqa: S608
+_KEYS = (
+    "(SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') "
+    "FROM json_each(:containers))"
+)
+_OF_CONTAINERS = f"(runtime, namespace, container) IN {_KEYS}"
+
+_EPISODES = {
+    "chips": f"ring IN {_RINGS} OR number IN (SELECT episode FROM notes WHERE chip IN {_CHIPS})",  # noqa: S608
+    "containers": f"number IN (SELECT episode FROM notes WHERE {_OF_CONTAINERS})",  # noqa: S608
+    "outcome": "outcome = :outcome",
+    "since": "ended IS NULL OR ended >= :since",
+}
+_NOTES = {
+    "chips": f"chip IN {_CHIPS} OR (chip IS NULL AND container IS NULL AND ring IN {_RINGS})",
+    "containers": _OF_CONTAINERS,
+    "since": "at >= :since",
+}
+"""By the field of `Sought`, what an episode or a line has to fulfil."""
 
 
 def open_reader(path: Path) -> "Reader":
@@ -71,22 +95,27 @@ class Reader(AbstractContextManager["Reader"]):
         limit = -1 if most is None else most
         return self._all(rows.FAULTS.value, query, since="" if since is None else rows.stamp(since), most=limit)
 
-    def episodes(self, limit: int) -> tuple[history.EpisodeRow, ...]:
-        """Return the newest episodes, the newest first."""
-        return self._all(
-            history.EPISODES.value, "SELECT * FROM episodes ORDER BY number DESC LIMIT :limit", limit=limit
-        )
+    def episodes(self, limit: int, sought: history.Sought = ALL) -> tuple[history.EpisodeRow, ...]:
+        """Return the newest of the episodes that are sought, the newest first."""
+        wanted, values = _where(sought, _EPISODES)
+        query = f"SELECT * FROM episodes WHERE {wanted} ORDER BY number DESC LIMIT :limit"  # noqa: S608
+        return self._all(history.EPISODES.value, query, limit=limit, **values)
 
     def episode(self, number: int) -> history.EpisodeRow | None:
         """Return one episode, or None when there is none of this number (any more)."""
         found = self._all(history.EPISODES.value, "SELECT * FROM episodes WHERE number = :number", number=number)
         return found[0] if found else None
 
-    def notes(self, episode: int | None, limit: int) -> tuple[history.NoteRow, ...]:
-        """Return the newest lines, of one episode or of all, in the order in which they were written."""
-        wanted = "" if episode is None else "WHERE episode = :episode"
-        query = f"SELECT * FROM (SELECT * FROM notes {wanted} ORDER BY id DESC LIMIT :limit) ORDER BY id"  # noqa: S608
-        return self._all(history.note_of, query, episode=episode, limit=limit)
+    def notes(self, episode: int | None, limit: int, sought: history.Sought = ALL) -> tuple[history.NoteRow, ...]:
+        """Return the newest of the lines that are sought, in the order in which they were written.
+
+        `episode`: of that one alone; None: of all, and of none.
+        """
+        wanted, values = _where(sought, _NOTES)
+        wanted += "" if episode is None else " AND episode = :episode"
+        some = f"SELECT * FROM notes WHERE {wanted} ORDER BY id DESC LIMIT :limit"  # noqa: S608
+        query = f"SELECT * FROM ({some}) ORDER BY id"  # noqa: S608
+        return self._all(history.note_of, query, episode=episode, limit=limit, **values)
 
     def commands(self) -> tuple[history.CommandRow, ...]:
         """Return the orders that were sent and not answered by the last save, the oldest first."""
@@ -104,6 +133,19 @@ class Reader(AbstractContextManager["Reader"]):
     def _all(self, value_of: Callable[[rows.Row], Value], query: str, **values: str | int | None) -> tuple[Value, ...]:
         with _translated(self._path):
             return tuple(map(value_of, self._connection.execute(query, values)))
+
+
+def _where(sought: history.Sought, conditions: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return what a row has to fulfil, and the values that this names; what there is no condition for is not asked."""
+    chips, keys, since = sought.chips, sought.containers, sought.since
+    given = {
+        "chips": None if chips is None else json.dumps(sorted(chips)),
+        "containers": None if keys is None else json.dumps(sorted(keys)),
+        "outcome": sought.outcome,
+        "since": None if since is None else rows.stamp(since),
+    }
+    values = {name: value for name, value in given.items() if value is not None and name in conditions}
+    return " AND ".join(["TRUE", *(f"({conditions[name]})" for name in values)]), values
 
 
 @contextmanager

@@ -10,13 +10,18 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cmgr.errors import StoreError, sentence
+from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.store import open_store
+from cmgr.store.history import Sought
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
 from cmgr.view.containers import containers
@@ -170,3 +175,40 @@ def test_neither_a_new_file_nor_one_of_this_level_needs_sqlalchemy(path: Path) -
     )
     codes = [subprocess.run([sys.executable, "-c", script, path], cwd=ROOT, check=False).returncode for _ in range(2)]
     assert codes == [0, 0]
+
+
+def test_episodes_and_lines_are_sought_by_what_they_are_about(store: SqliteStore, path: Path) -> None:
+    """Chip 3 is of ring 0, chip 5 of ring 4; ring 0 was in episodes 1 and 2, ring 4 is in episode 3."""
+    web = ContainerKey("docker", "", "web")
+    machine = values.node(Chip(ChipId(3), RingId(0), 3), Chip(ChipId(5), RingId(4), 5))
+
+    def note(hour: int, episode: int, kind: NoteKind, text: str, **about: Any) -> Note:
+        ring = RingId(4) if episode == 3 else RingId(0)
+        return Note(values.NOW + timedelta(hours=hour), kind, text, ring, episode, **about)
+
+    told = [
+        note(0, 1, NoteKind.OPENED, "opened 1"),
+        note(0, 1, NoteKind.ACTION, "stop web", container=web),
+        note(1, 1, NoteKind.CLOSED, "closed 1", outcome="recovered"),
+        note(2, 2, NoteKind.OPENED, "opened 2", chip=ChipId(3)),
+        note(3, 2, NoteKind.CLOSED, "closed 2", outcome="failed"),
+        note(4, 3, NoteKind.OPENED, "opened 3"),
+        note(4, 3, NoteKind.FAULT, "seen", chip=ChipId(5)),
+    ]
+    store.save(machine, [], told)
+    with open_reader(path) as reader:
+
+        def found(**wanted: Any) -> tuple[list[int], list[str]]:
+            sought = Sought(**wanted)
+            return [e.number for e in reader.episodes(9, sought)], [n.text for n in reader.notes(None, 9, sought)]
+
+        assert found() == ([3, 2, 1], [n.text for n in told])
+        assert found(chips=frozenset({ChipId(5)})) == ([3], ["opened 3", "seen"])
+        assert found(chips=frozenset({ChipId(3)}))[0] == [2, 1]
+        assert found(containers=frozenset({web})) == ([1], ["stop web"])
+        assert found(containers=frozenset()) == ([], [])
+        assert found(outcome="failed")[0] == [2]
+        assert found(outcome="")[0] == [3]
+        assert found(since=values.NOW + timedelta(hours=3)) == ([3, 2], ["closed 2", "opened 3", "seen"])
+        assert found(chips=frozenset({ChipId(3)}), outcome="recovered")[0] == [1]
+        assert [n.text for n in reader.notes(2, 9, Sought(chips=frozenset({ChipId(3)})))] == ["opened 2", "closed 2"]

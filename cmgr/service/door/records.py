@@ -8,8 +8,8 @@ from cmgr.errors import NotThere
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
 from cmgr.service.door.lanes import lanes
-from cmgr.store.history import EpisodeRow, NoteRow
-from cmgr.store.reader import Reader
+from cmgr.store.history import EpisodeRow, NoteRow, Sought
+from cmgr.store.reader import ALL, Reader
 from cmgr.view.machine import machine_faults
 from cmgr.view.status import fault_of_chip
 from cmgr.words import one_line, stamp, stamp_or_none
@@ -31,9 +31,9 @@ def faults(node: Node, database: Reader, since: datetime | None, most: int | Non
     return {"faults": rows, "machine": machine_faults(node)}
 
 
-def episodes(database: Reader, limit: int, now: datetime) -> "shapes.Episodes":
-    """Return the newest episodes, the newest first. Raises `StoreError`."""
-    return {"episodes": [episode_row(row, now) for row in database.episodes(limit)]}
+def episodes(database: Reader, limit: int, now: datetime, sought: Sought = ALL) -> "shapes.Episodes":
+    """Return the newest of the episodes that are sought, the newest first. Raises `StoreError`."""
+    return {"episodes": [episode_row(row, now) for row in database.episodes(limit, sought)]}
 
 
 def episode(database: Reader, number: int, now: datetime, most: int = MOST_NOTES) -> "shapes.Timeline":
@@ -48,9 +48,12 @@ def episode(database: Reader, number: int, now: datetime, most: int = MOST_NOTES
     return {"episode": episode_row(found, now), "notes": notes, "lanes": lanes(notes)}
 
 
-def lines(database: Reader, limit: int) -> "shapes.History":
-    """Return the newest lines of every timeline and of none, the newest last. Raises `StoreError`."""
-    return {"notes": [line(each) for each in database.notes(None, limit)]}
+def lines(database: Reader, limit: int, sought: Sought = ALL) -> "shapes.History":
+    """Return the newest lines of every timeline and of none, of those that are sought, the newest last.
+
+    Raises `StoreError`.
+    """
+    return {"notes": [line(each) for each in database.notes(None, limit, sought)]}
 
 
 def line(note: NoteRow | Note) -> "shapes.HistoryLine":
