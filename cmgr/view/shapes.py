@@ -278,11 +278,6 @@ class Chips(TypedDict):
     chips: Annotated[list[Chip], "every chip"]
 
 
-class Available(TypedDict):
-    available: Annotated[list[int], "ids of healthy chips that nobody uses"]
-    numbers: Annotated[list[int], "what containers call them, in the same order"]
-
-
 class Containers(TypedDict):
     containers: Annotated[list[Container], "those of `cmgr status`"]
 

@@ -8,6 +8,11 @@ from typing import Annotated, NotRequired, TypedDict
 from cmgr.view.shapes import HandlingName, Time
 
 
+class Available(TypedDict):
+    available: Annotated[list[int], "ids of healthy chips that nobody uses"]
+    numbers: Annotated[list[int], "what containers call them, in the same order"]
+
+
 class Slot(TypedDict):
     name: Annotated[str, "its name"]
     device: Annotated[str, "what a container asks for: `--device`"]

@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "json.md"
 SHAPES = {
     "status": shapes.Status,
     "chips": shapes.Chips,
-    "chips --available": shapes.Available,
+    "chips --available": slot_shapes.Available,
     "group": group_shapes.Groups,
     "fleet status": group_shapes.Fleet,
     "slot": slot_shapes.Slots,
