@@ -20,7 +20,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.services.containers import STARTING as LOADING
 from cmgr.model.values.services.slots import can_be_placed, slots_of
-from cmgr.model.wanted import missing, why_not_serving
+from cmgr.model.wanted import missing, serves, why_not_serving
 from cmgr.view.advice import (
     called,
     clearing,
@@ -153,6 +153,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         since = hold.since
     chips = chips_of(node, key) or (hold.chips if hold is not None else container.chips if container else frozenset())
     asked, said = _asked(container)
+    project, service, group = _together(container)
     strategy = node.policy.strategy if container is None or container.strategy is None else container.strategy
     return {
         "runtime": key.runtime,
@@ -176,8 +177,10 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "hint": str(what),
         "orders": rows(what.orders),
         "owner": container.owner if container is not None else "",
-        "project": container.composed.project if container is not None and container.composed is not None else "",
-        "service": container.composed.service if container is not None and container.composed is not None else "",
+        "project": project,
+        "service": service,
+        "group": group,
+        "serves": container is not None and serves(container),
         "unit": _unit(node, container),
         "warnings": _warnings(node, container),
     }
@@ -187,6 +190,14 @@ def _asked(container: Container | None) -> tuple[str, str]:
     """Return what it is asked, and how it has answered last."""
     asked = container.ready.text if container is not None and container.ready is not None else ""
     return asked, one_line(container.said) if asked and container is not None else ""
+
+
+def _together(container: Container | None) -> tuple[str, str, str]:
+    """Return its project of docker compose, its service of that, and its group; nothing for each that it has not."""
+    if container is None:
+        return "", "", ""
+    composed = container.composed
+    return (composed.project if composed else "", composed.service if composed else "", container.group)
 
 
 def _unit(node: Node, container: Container | None) -> str:

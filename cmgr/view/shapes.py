@@ -166,6 +166,8 @@ class Container(TypedDict):
     owner: Annotated[str, "who starts its own containers, and this one is one of them: swarm, kubelet, …; or nothing"]
     project: Annotated[str, "the project of docker compose that it is of, or nothing"]
     service: Annotated[str, "which service of that"]
+    group: Annotated[str, "the group that it is a member of ([groups.md](groups.md)), or nothing"]
+    serves: Annotated[bool, "it runs, and it works, as far as anybody can tell"]
     unit: Annotated[str, "the unit of systemd that is stopped and started in its place, or nothing"]
     warnings: Annotated[list[str], "what in its definition could not be read"]
 
