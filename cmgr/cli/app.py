@@ -36,6 +36,7 @@ def root(
 
 COMMANDS = {
     "status": ("show", "status", "StatusOptions"),
+    "show": ("look.one", "show", "ShowOptions"),
     "chips": ("show", "chips", "ChipsOptions"),
     "group": ("groups", "group", "GroupOptions"),
     "ranktable": ("groups", "ranktable", "RankOptions"),

@@ -18,7 +18,9 @@ class Shown(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions(Common):
     name: str = argument(
-        "DOCUMENT", "deviceinfo, nodeinfo, switchinfo, fault-node, events, or cluster-device, -node or -switch."
+        "DOCUMENT",
+        "deviceinfo, nodeinfo, switchinfo, fault-node, events, or cluster-device, -node or -switch.",
+        complete="exports",
     )
     output: Shown = option("--output -o", "The document, or what kubectl describe cm shows.", Shown.JSON)
 

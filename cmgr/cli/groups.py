@@ -24,8 +24,10 @@ FOUNDING = ("setup", "join")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions(Showing):
-    deed: str | None = argument("[restart|cancel|resume]", "What to do; without it the group is shown.", None)
-    name: str | None = argument("NAME", "The group; without it all are shown.", None)
+    deed: str | None = argument(
+        "[restart|cancel|resume]", "What to do; without it the group is shown.", None, complete="groups"
+    )
+    name: str | None = argument("NAME", "The group; without it all are shown.", None, complete="groups")
     reason: str | None = option("--reason TEXT", "With restart: why.")
     alone: bool = option("--alone", "With resume: start the members here without the other appliances.", False)
     without: str | None = option("--without NAMES", "With resume: go on without these appliances.")
@@ -34,7 +36,7 @@ class GroupOptions(Showing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankOptions(Common):
-    group: str = option("--group NAME", "The group whose ranks it is about.", NEEDED)
+    group: str = option("--group NAME", "The group whose ranks it is about.", NEEDED, complete="groups")
 
 
 def fleet(options: FleetOptions) -> None:
@@ -89,8 +91,14 @@ def group(options: GroupOptions) -> None:
         raise typer.BadParameter("--alone and --without go with resume")
     if options.dry_run:
         raise typer.BadParameter(f"--dry-run goes with {', '.join(DEEDS)}")
-    told = cast("group_shapes.Groups", get(path, f"groups/{options.deed}" if options.deed else "groups"))
-    lines = texts.group(told["groups"][0], page()) if options.deed else texts.groups(told, page())
+    show_group(options, options.deed)
+
+
+def show_group(options: Showing, name: str | None) -> None:
+    """Show one group member by member; without a name all groups."""
+    what = f"groups/{quote(name, safe='')}" if name else "groups"
+    told = cast("group_shapes.Groups", get(source.socket_of(options), what))
+    lines = texts.group(told["groups"][0], page()) if name else texts.groups(told, page())
     out.result(told, lines, options.as_json)
 
 

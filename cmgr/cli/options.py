@@ -116,7 +116,7 @@ class FaultsOptions(Showing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions(Showing):
-    code: str = argument("CODE", "A fault code, such as 80E24E00.")
+    code: str = argument("CODE", "A fault code, such as 80E24E00.", complete="codes")
     lang: str | None = option("--lang LANG", "Of meaning and advice: en or zh. Else as LANG has it.")
 
 

@@ -21,7 +21,9 @@ LIMIT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOptions(Showing):
-    episode: int | None = argument("[EPISODE]", "The number of one episode: its whole timeline.", None)
+    episode: int | None = argument(
+        "[EPISODE]", "The number of one episode: its whole timeline.", None, complete="episodes"
+    )
     limit: int | None = option("--limit N", "How many episodes or lines: the newest ones; else 20.", min=1)
     all: bool = option("--all", "The newest lines of every timeline and of no episode: orders, warnings.", False)
 
@@ -39,9 +41,7 @@ def history(options: HistoryOptions) -> None:
     if options.all and options.episode is not None:
         raise typer.BadParameter("--all and EPISODE exclude each other")
     if options.episode is not None:
-        with source.opened(options) as database:
-            whole = records.episode(database, options.episode, source.now())
-        out.result(whole, timeline.episode(whole, show.page()), options.as_json)
+        show_episode(options, options.episode)
         return
     limit = options.limit or LIMIT
     if options.all:
@@ -55,6 +55,13 @@ def history(options: HistoryOptions) -> None:
         out.result(found, timeline.episodes(found, show.page()), options.as_json)
     if options.limit is None and shown == LIMIT:
         out.remark(f"the newest {LIMIT}; --limit N shows more")
+
+
+def show_episode(options: Showing, number: int) -> None:
+    """Show one episode and its timeline."""
+    with source.opened(options) as database:
+        whole = records.episode(database, number, source.now())
+    out.result(whole, timeline.episode(whole, show.page()), options.as_json)
 
 
 def episodes(common: Common, limit: int) -> "shapes.Episodes":

@@ -48,7 +48,7 @@ def status(options: StatusOptions | source.Asked) -> int:
 
         return watch.watch(lambda: source.read(options, "status").value, page, as_json=options.as_json)
     told = source.read(options, "status")
-    _emit(options, told, ())
+    emit(options, told, ())
     if not options.as_json:
         first, *rest = texts.picture(told.value, page())
         out.headline(first, well=reading.state(told.value) == "well")
@@ -79,7 +79,7 @@ def chips(options: ChipsOptions) -> int:
         _available(options)
         return 0
     told = source.read(options, "chips")
-    _emit(options, told, texts.chips(told.value, page()))
+    emit(options, told, texts.chips(told.value, page()))
     return told.code
 
 
@@ -88,7 +88,7 @@ def faults(options: FaultsOptions) -> int:
     since = None if options.since is None else source.now() - source.length("--since", options.since)
     past = options.all or since is not None
     told = _past_faults(options, since) if past else source.read(options, "faults")
-    _emit(options, told, texts.faults(told.value, page(), history=past))
+    emit(options, told, texts.faults(told.value, page(), history=past))
     return told.code
 
 
@@ -111,7 +111,7 @@ def explain(options: ExplainOptions) -> None:
         from cmgr.cli import stored
 
         told = source.Told(stored.explain(source.configuration(options), options.code), source.CONFIGURATION)
-    _emit(options, told, texts.explanation(told.value, page(), chinese=_is_chinese(options.lang)))
+    emit(options, told, texts.explanation(told.value, page(), chinese=_is_chinese(options.lang)))
 
 
 def _is_chinese(wished: str | None) -> bool:
@@ -122,7 +122,7 @@ def _is_chinese(wished: str | None) -> bool:
     return (wished or locale).casefold().startswith("zh")
 
 
-def _emit(
+def emit(
     options: Showing | StatusOptions | source.Asked, told: source.Told[source.Document], lines: Sequence[str]
 ) -> None:
     """Write the answer as it was asked for, and who gave it where that is not who is usually asked."""

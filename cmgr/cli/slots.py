@@ -29,7 +29,9 @@ class SlotDeed(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotOptions(Showing):
     deed: SlotDeed | None = argument("create|assign|remove|adopt", "What to do; without it all are shown.", None)
-    name: str | None = argument("NAME", "The slot's name; with adopt, and assign, also a container's.", None)
+    name: str | None = argument(
+        "NAME", "The slot's name; with adopt, and assign, also a container's.", None, complete="slots"
+    )
     chips: str | None = argument("CHIPS", "Its chips: 4,5 or 0-3.", None)
     count: int | None = option("--count N", "With create: so many free chips.", min=1)
     given: str | None = option("--chips CHIPS", "The same as CHIPS.")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.store.reader import Reader
     from cmgr.view import shapes
+
+    Stead = Callable[[Config, Reader, ServiceDown], Mapping[str, object]]
 
 Document = TypeVar("Document", bound=Mapping[str, object])
 
@@ -140,15 +142,24 @@ def read(common: Common | Asked, do: Literal["chips"]) -> Told[shapes.Chips]: ..
 def read(common: Common | Asked, do: Literal["faults"]) -> Told[shapes.Faults]: ...
 def read(common: Common | Asked, do: str) -> Told[Any]:
     """Return the service's answer to this request, or what the database says in its stead when nobody answers."""
+
+    def stead(config: Config, database: Reader, why: ServiceDown) -> Mapping[str, object]:
+        from cmgr.cli import stored
+
+        return stored.ANSWERS[do](config, database, why)
+
+    return either(common, do, stead)
+
+
+def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:
+    """Return the service's answer to this request, or what `stead` makes of the database when nobody answers."""
     try:
         return Told(get(socket_of(common), do), SERVICE)
     except ServiceDown as why:
         if not _there(database_of(configuration(common))):
             raise
-        from cmgr.cli import stored
-
         with opened(common) as database:
-            value = stored.ANSWERS[do](configuration(common), database, why)
+            value = stead(configuration(common), database, why)
         hangs = isinstance(why, ServiceHangs)
         return Told(value, LAST_WRITTEN, why.exit_code) if hangs else Told(value, DATABASE)
 

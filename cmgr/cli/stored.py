@@ -16,6 +16,7 @@ from cmgr.view import status as view
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
+    from cmgr.view.one import one_shapes
 
 
 def status(config: Config, database: Reader, why: ServiceDown) -> "shapes.Status":
@@ -48,6 +49,16 @@ def past_faults(database: Reader, since: datetime | None) -> "shapes.Faults":
 def explain(config: Config, code: str) -> "shapes.Explanation":
     """Return what the configured tables say of the code. Raises `ConfigError`."""
     return view.explain(code, Node(config.policy(), load_catalog(config)))
+
+
+def about_chip(config: Config, database: Reader, number: int) -> "one_shapes.AboutChip":
+    """Return all about a chip. Raises `NotThere` where there is none of this number."""
+    return records.about_chip(_node(config, database), database, number, datetime.now(UTC))
+
+
+def about_container(config: Config, database: Reader, text: str) -> "one_shapes.AboutContainer":
+    """Return all about the container that is called so. Raises `NotThere` where that is not one."""
+    return records.about_container(_node(config, database), database, text, datetime.now(UTC))
 
 
 def _node(config: Config, database: Reader) -> Node:

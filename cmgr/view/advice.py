@@ -108,7 +108,7 @@ def named(node: Node, text: str) -> list[ContainerKey]:
     """Return the containers, held or ailing, that a person may mean by this name, qualified name, or part of an id."""
     held = [k for k, h in node.holds.items() if h.is_held_down]
     held += [k for k, h in node.healings.items() if h.ails and k not in node.holds]
-    return _meant(node, held, text)
+    return among(node, held, text)
 
 
 def forgettable(node: Node, text: str) -> list[ContainerKey]:
@@ -118,15 +118,16 @@ def forgettable(node: Node, text: str) -> list[ContainerKey]:
     found = [k for k, h in node.holds.items() if h.state is HoldState.SETTLING]
     found += [k for k in missing(node) if k not in node.holds]
     found += [k for k, c in node.containers.items() if c.running and c.instead_of and k not in node.holds]
-    return named(node, text) or _meant(node, found, text)
+    return named(node, text) or among(node, found, text)
 
 
 def unheld(node: Node, text: str) -> list[Container]:
     """Return the containers that a person may mean of all that are known, whether or not cmgr has to do with them."""
-    return [node.containers[key] for key in _meant(node, list(node.containers), text)]
+    return [node.containers[key] for key in among(node, list(node.containers), text)]
 
 
-def _meant(node: Node, keys: list[ContainerKey], text: str) -> list[ContainerKey]:
+def among(node: Node, keys: list[ContainerKey], text: str) -> list[ContainerKey]:
+    """Return those of these containers that a person may mean by this name, qualified name, or part of an id."""
     found = [k for k in keys if text in _names(node, k)]
     return found or [k for k in keys if text and k.id.startswith(text)]
 

@@ -17,12 +17,14 @@ from cmgr.cli import main
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.node import Node
-from cmgr.service.door.routes import Request
+from cmgr.service.door.routes import Request, number_of
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.view import status as view
+from cmgr.view.one import about
 from cmgr.words import stamp
 from tests.cli.scenes import NOTES, NOW, SERVICE, recovering
 from tests.support.door import door
@@ -102,6 +104,11 @@ def answers(node: Node, asked: list[Request]) -> Answer:
                 return view.status(node, SERVICE, NOW)
             case "chips":
                 return {"chips": view.chips(node)}
+            case "chip":
+                return about.chip(node, ChipId(number_of(request, "chip")), about.Past([], [], []))
+            case "container":
+                (found,) = about.named(node, str(request.args["container"]))
+                return about.container(node, found, about.Past([], [], []))
             case "faults":
                 return view.faults(node)
             case "explain":

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -12,12 +12,19 @@ import pytest
 from tests.cli.conftest import Home, answers
 from tests.cli.scenes import in_need, twins
 from tests.support.door import door
+from tests.support.picture import faulty
 from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
 def needy(home: Home) -> Iterator[Home]:
-    server = door(home.socket, answers(in_need(), []))
+    shown = answers(faulty(in_need(), 3), [])
+    named: Mapping[str, Mapping[str, object]] = {
+        "episodes": {"episodes": [{"number": 7, "cause": "chip 3 has fault 80E24E00"}]},
+        "groups": {"groups": [{"name": "training", "phase": "running"}]},
+        "slots": {"slots": [{"name": "llm", "reason": ""}]},
+    }
+    server = door(home.socket, lambda request: named.get(request.do) or shown(request))
     server.start()
     with closing(server):
         yield home
@@ -48,9 +55,18 @@ def offered(home: Home, line: str, socket: Path | None = None) -> list[str]:
         ("resume ", ["a", "b"]),
         ("forget b", ["b"]),
         ("maintenance ", ["on", "off"]),
+        ("show ", ["0", "1", "2", "3", "a", "b", "chip", "container", "episode", "group"]),
+        ("show a", ["a"]),
+        ("show chip 2", ["2"]),
+        ("show episode ", ["7"]),
+        ("history ", ["7"]),
+        ("explain ", ["80E24E00"]),
+        ("group train", ["training"]),
+        ("slot remove ", ["llm"]),
+        ("export node", ["nodeinfo"]),
     ],
 )
-def test_commands_chips_and_held_containers_are_offered(needy: Home, line: str, words: list[str]) -> None:
+def test_whatever_has_a_name_is_offered(needy: Home, line: str, words: list[str]) -> None:
     assert offered(needy, line) == words
 
 

@@ -28,6 +28,7 @@ from cmgr.view.slots import slots
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes, shapes, slot_shapes
+    from cmgr.view.one import one_shapes
 
 MOST = 1000
 """Rows of the past in one answer, the newest: ten thousand would cost a third of a second of processor."""
@@ -101,6 +102,14 @@ class Answers:
 
     def containers(self, _request: Request) -> "shapes.Containers":
         return {"containers": view.containers(self.node())}
+
+    def chip(self, request: Request) -> "one_shapes.AboutChip":
+        with self._read() as database:
+            return records.about_chip(self.node(), database, number_of(request, "chip"), self.now())
+
+    def container(self, request: Request) -> "one_shapes.AboutContainer":
+        with self._read() as database:
+            return records.about_container(self.node(), database, str(request.args["container"]), self.now())
 
     def explain(self, request: Request) -> "shapes.Explanation":
         return view.explain(str(request.args["code"]), self.node())

@@ -26,7 +26,7 @@ CONTAINER = "Its name, NAMESPACE/NAME, or id."
 def routes(answers: Answers, shown: Shown, orders: Orders, pages: Pages) -> tuple[Route, ...]:
     """Return the table. A new thing to ask is a new entry."""
     own = Route("GET", "/v1/openapi.json", "describe", lambda _request: document(table), "This document.")
-    table = (*_answers(answers), *_shown(shown), *_orders(orders), *for_persons(pages), own)
+    table = (*_answers(answers), *_past(answers), *_shown(shown), *_orders(orders), *for_persons(pages), own)
     return table
 
 
@@ -37,6 +37,7 @@ def _answers(a: Answers) -> tuple[Route, ...]:
     return (
         Route("GET", "/v1/status", "status", a.status, "The whole picture: cmgr status.", tag=a.tag_of_picture),
         Route("GET", "/v1/chips", "chips", a.chips, "The chips, and what is measured on them: cmgr chips."),
+        Route("GET", "/v1/chips/{chip}", "chip", a.chip, "All about one chip: cmgr show chip CHIP.", (CHIP,)),
         Route(
             "GET", "/v1/faults", "faults", a.faults, "The active faults: cmgr faults.",
             (
@@ -45,12 +46,11 @@ def _answers(a: Answers) -> tuple[Route, ...]:
             ),
         ),
         Route("GET", "/v1/containers", "containers", a.containers, "The containers of cmgr status.", tag=a.tag),
-        Route("GET", "/v1/episodes", "episodes", a.episodes, "The newest episodes: cmgr history.", (LIMIT,)),
         Route(
-            "GET", "/v1/episodes/{episode}", "episode", a.episode, "An episode's timeline: cmgr history EPISODE.",
-            (Arg("episode", "integer", "Its number.", required=True),),
+            "GET", "/v1/containers/{container}", "container", a.container,
+            "All about one container: cmgr show container NAME.",
+            (Arg("container", "string", CONTAINER, required=True),),
         ),
-        Route("GET", "/v1/history", "history", a.history, "The newest lines of all: cmgr history --all.", (LIMIT,)),
         Route(
             "GET", "/v1/explain/{code}", "explain", a.explain, "What a fault code means: cmgr explain CODE.",
             (Arg("code", "string", "The fault's code, such as 80E24E00.", required=True),), tag=a.tag,
@@ -71,6 +71,17 @@ def _answers(a: Answers) -> tuple[Route, ...]:
         Route("GET", "/v1/check", "check", a.check, "What is wrong with this machine's setup: cmgr check."),
         Route("GET", "/v1/health", "health", a.health, "Whether the service itself is well; 503 when it is not."),
         Route("GET", "/v1/events", "events", a.events, "Each line of history as it is written.", kind=LINES),
+    )  # fmt: skip
+
+
+def _past(a: Answers) -> tuple[Route, ...]:
+    return (
+        Route("GET", "/v1/episodes", "episodes", a.episodes, "The newest episodes: cmgr history.", (LIMIT,)),
+        Route(
+            "GET", "/v1/episodes/{episode}", "episode", a.episode, "An episode's timeline: cmgr history EPISODE.",
+            (Arg("episode", "integer", "Its number.", required=True),),
+        ),
+        Route("GET", "/v1/history", "history", a.history, "The newest lines of all: cmgr history --all.", (LIMIT,)),
     )  # fmt: skip
 
 

@@ -105,10 +105,11 @@ def _shapes(answer: Answering) -> tuple[Any, ...]:
     """Return the types that an answer may be of."""
     # Nothing else needs them while the service runs, and they take their time to load.
     from cmgr.view import group_shapes, shapes, slot_shapes
+    from cmgr.view.one import one_shapes
 
     hint = get_type_hints(
         answer,
-        localns={"shapes": shapes, "slot_shapes": slot_shapes, "group_shapes": group_shapes},
+        localns={"shapes": shapes, "slot_shapes": slot_shapes, "group_shapes": group_shapes, "one_shapes": one_shapes},
         include_extras=True,
     ).get("return")
     return get_args(hint) or (hint,)

@@ -5,17 +5,21 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.errors import NotThere
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
 from cmgr.service.door.lanes import lanes
 from cmgr.store.history import EpisodeRow, NoteRow, Sought
 from cmgr.store.reader import ALL, Reader
+from cmgr.view.advice import called
 from cmgr.view.machine import machine_faults
+from cmgr.view.one import about
 from cmgr.view.status import fault_of_chip
 from cmgr.words import one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
+    from cmgr.view.one import one_shapes
 
 UNDER_WAY = "under way"
 MOST_NOTES = 10_000
@@ -102,3 +106,29 @@ def _about(note: NoteRow | Note) -> "shapes.Said":
         "handling": None if said is None else said.handling,
         "assertion": None if said is None or said.assertion is None else said.assertion.value,
     }
+
+
+def about_container(node: Node, database: Reader, text: str, now: datetime) -> "one_shapes.AboutContainer":
+    """Return all about the container that is called so. Raises `StoreError`, and `NotThere` where that is not one."""
+    found = about.named(node, text)
+    if len(found) != 1:
+        names = ", ".join(called(node, key) for key in found)
+        why = f"that is said of {names}" if found else "cmgr has nothing to do with one that is called so"
+        raise NotThere(f"cannot show container {text[:80]}: {why}", hint="cmgr status has them all")
+    return about.container(node, found[0], _past(database, Sought(containers=frozenset(found)), now))
+
+
+def about_chip(node: Node, database: Reader, number: int, now: datetime) -> "one_shapes.AboutChip":
+    """Return all about a chip. Raises `StoreError`, and `NotThere` where there is none of this number."""
+    chip = ChipId(number)
+    if chip not in node.chips:
+        raise NotThere(f"cannot show chip {number}: there is none", hint="cmgr chips lists them")
+    past = _past(database, Sought(chips=frozenset({chip})), now)
+    faults = [fault_of_chip(node, fault) for fault in reversed(database.faults()) if fault.chip == chip]
+    return about.chip(node, chip, past._replace(faults=faults[:LIMIT]))
+
+
+def _past(database: Reader, sought: Sought, now: datetime) -> about.Past:
+    return about.Past(
+        episodes(database, LIMIT, now, sought)["episodes"], lines(database, LIMIT, sought)["notes"], faults=[]
+    )

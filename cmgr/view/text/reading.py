@@ -27,6 +27,25 @@ def labels(told: "shapes.Status") -> list[str]:
     return [n if names.count(n) == 1 else c["called"] for n, c in zip(names, told["containers"], strict=True)]
 
 
+def fitting(status: "shapes.Status", text: str) -> list[tuple[str, str, str]]:
+    """Return what a person may mean by this: of each its kind, what tells it from all others, and what to type for it.
+
+    The beginning of an id counts where nothing has that name.
+    """
+    chips = [("chip", str(c["id"]), str(c["id"])) for c in status["chips"] if str(c["id"]) == text]
+    groups = [("group", text, text)] if text and any(c.get("group") == text for c in status["containers"]) else []
+    named = [c for c in status["containers"] if text in names(c)]
+    if not (chips or groups or named):
+        named = [c for c in status["containers"] if text and c["id"].startswith(text)]
+    return [*chips, *(("container", c["id"], c["called"]) for c in named), *groups]
+
+
+def names(container: "shapes.Container") -> tuple[str, ...]:
+    """Return the names by which a person may mean this container, from the shortest to that which is whole."""
+    runtime, namespace, name = container["runtime"], container["namespace"], container["name"]
+    return name, f"{namespace}/{name}", f"{runtime}/{name}", "/".join(filter(None, (runtime, namespace, name)))
+
+
 def tells(ring: "shapes.Ring") -> bool:
     """Return whether there is something to say of the ring: it is in an episode, or kept back from one."""
     return bool(ring["episode"] or ring["reason"])

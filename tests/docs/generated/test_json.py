@@ -42,7 +42,7 @@ def service() -> Iterator[Service]:
 
 
 def words(command: str) -> list[str]:
-    given = {"EPISODE": "1", "CODE": "80E24E00", "FILE": str(TABLE)}
+    given = {"EPISODE": "1", "CODE": "80E24E00", "FILE": str(TABLE), "CHIP": "4", "NAME": "one"}
     return [given.get(word, word) for word in command.split()]
 
 
@@ -59,7 +59,7 @@ def test_what_the_service_says_is_what_the_page_says(service: Service, command: 
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("command", ["status", "chips", "faults"])
+@pytest.mark.parametrize("command", ["status", "chips", "faults", "show chip CHIP", "show container NAME"])
 def test_what_the_database_says_is_what_the_page_says(service: Service, command: str, tmp_path: Path) -> None:
     copy = tmp_path / "state"
     shutil.copytree(service.database.parent, copy)

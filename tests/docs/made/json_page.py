@@ -12,11 +12,14 @@ from typing import Any
 
 from cmgr.service.door.openapi import SCHEMAS, schema
 from cmgr.view import group_shapes, shapes, slot_shapes
+from cmgr.view.one import one_shapes
 
 PAGE = Path(__file__).parents[3] / "docs" / "json.md"
 
 SHAPES = {
     "status": shapes.Status,
+    "show chip CHIP": one_shapes.AboutChip,
+    "show container NAME": one_shapes.AboutContainer,
     "chips": shapes.Chips,
     "chips --available": slot_shapes.Available,
     "group": group_shapes.Groups,

@@ -1,0 +1,130 @@
+"""One chip or one container as a program reads it: all that the other documents say of it, put together."""
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey, Spare
+from cmgr.model.values.services.healing import limit_of
+from cmgr.view import status as view
+from cmgr.view import troubles as wrong
+from cmgr.view.advice import among
+from cmgr.view.containers import OWNED
+from cmgr.words import one_line, span, times
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+    from cmgr.view.one import one_shapes
+
+STOPPED_FOR = {
+    Strategy.NEVER: "no fault stops it; it is started again where a fault has ended it",
+    Strategy.SINGLE: "it is stopped for a reset where one of its own chips is faulty",
+    Strategy.RING: "it is stopped for a reset where any chip of its ring is faulty",
+}
+
+
+class Past(NamedTuple):
+    """The past of one thing, as the database has it: episodes and faults, the newest first, lines, the newest last."""
+
+    episodes: "list[shapes.Episode]"
+    notes: "list[shapes.HistoryLine]"
+    faults: "list[shapes.ChipFault]"
+
+
+def named(node: Node, text: str) -> list[ContainerKey]:
+    """Return the containers of `cmgr status` that a person may mean by this name, qualified name, or part of an id."""
+    return among(node, [_key(row) for row in view.containers(node)], text)
+
+
+def container(node: Node, key: ContainerKey, past: Past) -> "one_shapes.AboutContainer":
+    """Return all about one of the containers that `named` finds."""
+    row = next(row for row in view.containers(node) if _key(row) == key)
+    known = node.containers.get(key)
+    about = "/".join(key)
+    return {
+        "container": row,
+        "image": one_line(known.image) if known is not None else "",
+        "deciders": [{"by": by, "does": one_line(does)} for by, does in _deciders(node, known)] if known else [],
+        "chips": [chip for chip in view.chips(node) if chip["id"] in row["chips"]],
+        "troubles": [
+            wrong.row(each) for each in wrong.troubles(node) if each.about == about or row["name"] in each.containers
+        ],
+        "episodes": past.episodes,
+        "notes": past.notes,
+    }
+
+
+def chip(node: Node, number: ChipId, past: Past) -> "one_shapes.AboutChip":
+    """Return all about one of the chips that there are."""
+    ring = node.chips[number].ring
+    return {
+        "chip": next(row for row in view.chips(node) if row["id"] == number),
+        "ring": next(row for row in view.rings(node) if row["id"] == ring),
+        "containers": [row for row in view.containers(node) if number in row["chips"]],
+        "troubles": [wrong.row(each) for each in wrong.troubles(node) if number in each.chips],
+        "faults": past.faults,
+        "episodes": past.episodes,
+        "notes": past.notes,
+    }
+
+
+def _key(row: "shapes.Container") -> ContainerKey:
+    return ContainerKey(row["runtime"], row["namespace"], row["id"])
+
+
+def _deciders(node: Node, known: Container) -> Iterator[tuple[str, str]]:
+    """Yield who decides about the container, and what: first whether cmgr has to do with it at all."""
+    if known.ignored:
+        yield "cmgr.enable", "it is ignored: it counts as one that uses no chip"
+    if not known.enabled:
+        yield known.hands_off.partition("=")[0], "cmgr leaves it alone, and a reset of its ring waits for it"
+    if known.owner:
+        yield known.owner, OWNED.format(known.owner)
+    own = known.strategy is not None
+    strategy = known.strategy if known.strategy is not None else node.policy.strategy
+    yield ("cmgr.strategy" if own else "strategy"), f"{strategy}: {STOPPED_FOR[strategy]}"
+    if known.unit:
+        yield "cmgr.unit", f"{known.unit} is stopped and started in its place"
+    if known.restart_policy:
+        yield "restart policy", f"{known.restart_policy}: it is off while cmgr holds it down, and back before its start"
+    yield "grace", f"it has {span(known.grace)} to end when it is told to stop"
+    yield from _together(known)
+    yield from _where(known)
+    yield from _health(node, known)
+
+
+def _together(known: Container) -> Iterator[tuple[str, str]]:
+    if known.group:
+        size = f", of {known.group_size} members" if known.group_size else ""
+        yield "cmgr.group", f"it stops and starts together with group {known.group}{size}"
+    if known.order:
+        yield "cmgr.order", f"{known.order}: those of a higher number stop before it and start after it"
+    if known.before_stop:
+        yield "cmgr.before-stop", f"{shlex.quote(known.before_stop[0])} runs inside of it before it is told to stop"
+
+
+def _where(known: Container) -> Iterator[tuple[str, str]]:
+    if known.spare is Spare.NEVER:
+        yield "cmgr.spare", "it is never moved to other chips"
+    elif known.spare is Spare.AUTO:
+        yield "cmgr.spare", "it is moved to other chips where its own are isolated"
+    if known.min_chips:
+        yield "cmgr.min-chips", f"it is started with {known.min_chips} chips where no more are well"
+    if known.needs_network:
+        yield "cmgr.needs-network", "it is not started while the network of one of its chips is down"
+
+
+def _health(node: Node, known: Container) -> Iterator[tuple[str, str]]:
+    if known.heal is not None:
+        limit = limit_of(node.policy.heal, known.heal)
+        yield (
+            "cmgr.heal",
+            f"it is restarted when it ails, at most {times(limit)} within {span(node.policy.heal.window)}",
+        )
+    if known.hang is not None:
+        yield "cmgr.hang", f"it hangs when it and its chips have done nothing for {span(known.hang)}"
+    if known.ready is not None:
+        yield "cmgr.ready", f"it serves when it answers {known.ready.text}"
