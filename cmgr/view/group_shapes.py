@@ -126,7 +126,7 @@ class FleetAppliance(TypedDict):
     life: Annotated[int, "how often its service has registered"]
     episodes: Annotated[int, "so many of its rings are in an episode"]
     isolated: Annotated[int, "so many of its chips are isolated"]
-    wrong: Annotated[list[Wrong], "what is wrong there, the most pressing first"]
+    wrong: Annotated[list[Wrong], "what is wrong there, the worst first"]
     more: Annotated[int, "so many troubles more there are"]
     ahead: Annotated[float | None, "how many seconds its clock is ahead of this machine's, as far as that is known"]
 

@@ -23,7 +23,7 @@ APART = timedelta(seconds=2)
 
 
 def presence(node: Node, state: str, since: datetime, found: Sequence[Trouble]) -> Presence:
-    """Return what the others are shown of this one. `found`: everything that is wrong now, the most pressing first."""
+    """Return what the others are shown of this one. `found`: everything that is wrong now, the worst first."""
     return Presence(
         state,
         since,

@@ -57,7 +57,7 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
     return {
         "at": stamp(now),
         "service": service(node, own),
-        "troubles": [wrong.row(trouble) for trouble in troubles(node, own)],
+        "troubles": [wrong.row(trouble) for trouble in wrong.once(troubles(node, own))],
         "restraint": restraint(node),
         "warnings": [] if own.state == "stopped" or (own.state == "hangs" and not own.version) else overdue(node, now),
         "rings": rings(node),
@@ -95,7 +95,7 @@ def _drill(node: Node, drill: Drill) -> "shapes.Drill":
 
 
 def troubles(node: Node, own: Own) -> list[Trouble]:
-    """Return everything that is wrong, the most pressing first."""
+    """Return everything that is wrong, the worst first."""
     # Why it is not ready stands there already.
     known = all(trouble.kind is not TroubleKind.UNKNOWN_CHIPS for trouble in own.troubles)
     return wrong.troubles(node, [*(wrong.not_ready(own.state, node) if known else ()), *own.troubles])

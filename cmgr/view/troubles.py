@@ -32,7 +32,7 @@ from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, full_name
 from cmgr.model.values.services.healing import HANGS, MUTE
-from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
+from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
     clearing,
@@ -68,8 +68,20 @@ LOOK_AT_IT = "look at its log, and mend it; or, if it is not to run, stop it"
 
 
 def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
-    """Return what is wrong, the most pressing first. `own`: what is wrong with the service beside the node."""
-    return [*own, *_of(node)]
+    """Return what is wrong, the worst first. `own`: what is wrong with the service beside the node."""
+    return sorted([*own, *_of(node)], key=lambda trouble: trouble.kind.rank)
+
+
+def once(found: Iterable[Trouble]) -> list[Trouble]:
+    """Return them as they are shown: of several that say of one container that it does not serve, the worst."""
+    shown, down = list[Trouble](), set[str]()
+    for trouble in found:
+        if trouble.kind in OF_A_SERVICE_DOWN:
+            if trouble.about in down:
+                continue
+            down.add(trouble.about)
+        shown.append(trouble)
+    return shown
 
 
 @kept

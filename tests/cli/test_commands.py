@@ -95,7 +95,7 @@ def test_without_service_and_database_there_is_nothing_to_show(home: Home) -> No
 @pytest.mark.usefixtures("service")
 def test_status_begins_with_what_is_wrong(home: Home) -> None:
     told = home.here("status")
-    assert told.out.startswith("not well: ring 0 is in an episode (waiting); chip 0 is not healthy; and 1 more\n")
+    assert told.out.startswith("not well: container a is down; ring 0 is in an episode (waiting); and 1 more\n")
     assert told.code == 0
 
 
@@ -352,7 +352,7 @@ def test_a_database_with_much_to_tell_is_told(home: Home) -> None:
     with closing(open_store(home.database)) as store:
         store.save(in_need(), (), ())
     told = home.here("status")
-    assert told.out.startswith("not well: the service is not running; chip 2 is isolated; and 2 more\n")
+    assert told.out.startswith("not well: the service is not running; container a failed; and 2 more\n")
     assert "cmgr resume a" in told.out
     assert "cmgr release 2" in told.out
 

@@ -31,7 +31,7 @@ def test_the_code_is_that_of_the_gravest_trouble(node: Node, code: int, begins: 
 def test_a_plugin_ends_with_that_code_and_says_nothing_else(home: Home) -> None:
     done = home.here("status", "-o", "nagios")
     assert (done.code, done.err, done.out.count("\n")) == (2, "", 1)
-    assert done.out.startswith("CMGR CRITICAL - not well: ring 0 ")
+    assert done.out.startswith("CMGR CRITICAL - not well: container a is down; ring 0 ")
 
 
 def test_where_nobody_can_tell_the_code_is_3(home: Home) -> None:

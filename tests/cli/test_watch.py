@@ -142,7 +142,7 @@ def test_on_a_terminal_the_whole_picture_is_redrawn_and_ctrl_c_ends_it(home: Hom
             seen += os.read(ours, 65536)
         assert seen.startswith(b"\x1b[H\x1b[J\x1b[1;32mall is well")
         shown.node = recovering()
-        while b"\x1b[1;31mnot well: ring 0" not in seen:
+        while b"\x1b[1;31mnot well: container a is down" not in seen:
             seen += os.read(ours, 65536)
         running.send_signal(signal.SIGINT)
         assert running.wait(PATIENCE) == 0
@@ -166,6 +166,16 @@ def test_on_a_small_terminal_what_matters_stays_in_sight() -> None:
     assert tiny[-1].endswith(" more lines: cmgr status")
 
 
+def test_what_to_do_stays_in_sight_however_small_the_terminal() -> None:
+    page = texts.Page(Face(NOW, UTC))
+    needy = told(with_many_containers(in_need()))
+    whole = texts.screen(needy, page, 200)
+    to_do = whole[whole.index("what to do:") :]
+    assert len(to_do) > 3
+    for height in range(len(to_do) + 1, 40):
+        assert texts.screen(needy, page, height)[: len(to_do)] == to_do
+
+
 def test_a_line_that_a_terminal_breaks_counts_as_several() -> None:
     long = replace(machine(), containers={key("x" * 200): running("x" * 200, 1)})
     page = texts.Page(Face(NOW, UTC))
@@ -187,7 +197,7 @@ def test_what_is_said_of_each_thing_names_trouble_runtime_and_container() -> Non
     )
     assert found == {
         "cmgr": "degraded",
-        "trouble": "the database cannot be written: full; cannot reach docker: connection refused",
+        "trouble": "cannot reach docker: connection refused; the database cannot be written: full",
         "container a": "failed: start failed 5 times: no such image: llm:7b",
         "container b": "paused: chip 2 is isolated: fault 8C084E00",
         "chip 2": "isolated: fault 8C084E00",

@@ -22,9 +22,12 @@ class Severity(StrEnum):
 class TroubleKind(StrEnum):
     """The kind of trouble, with its severity: the same in `cmgr status`, in alarms, and in shipped alert rules.
 
+    They stand here by what they cost, the worst first: what nobody can tell, services that are down, what keeps them
+    down, what will; then chips out of use, then the machine, then what no recovery needs. `rank`: the place in it.
     `event`: the event of alarms that tells of it; empty: none. `rules`: the alert rules in etc/ that tell of it.
     """
 
+    rank: int
     severity: Severity
     event: str
     rules: tuple[str, ...]
@@ -32,75 +35,75 @@ class TroubleKind(StrEnum):
     def __new__(cls, word: str, severity: Severity, event: str = "", *rules: str) -> "TroubleKind":
         kind = str.__new__(cls, word)
         kind._value_ = word
-        kind.severity, kind.event, kind.rules = severity, event, rules
+        kind.rank, kind.severity, kind.event, kind.rules = len(cls.__members__), severity, event, rules
         return kind
 
     SERVICE = "service", Severity.CRITICAL, "", "CmgrDown"
     """It does not run, or hangs."""
+    UNKNOWN_CHIPS = "unknown-chips", Severity.CRITICAL, "deaf", "CmgrTrouble"
+    """The driver has not begun yet: no chip is known, and none is watched."""
+    FAILED = "failed", Severity.CRITICAL, "gave_up", "CmgrContainerFailed"
+    """A container was tried to be started in vain, and is tried on, or one is down whose healing was given up."""
+    IDLE = "idle", Severity.CRITICAL, "down", "CmgrContainerIdle"
+    """A container ought to run, does, and does not serve: it is paused, unhealthy, mute, or dies again and again."""
+    DOWN = "down", Severity.CRITICAL, "down", "CmgrContainerDown"
+    """A container ought to run and does not."""
+    LOST = "lost", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A container that cmgr was to start again is gone."""
+    KEPT_BACK = "kept-back", Severity.CRITICAL, "trouble", "CmgrRingsKeptBack"
+    WIDENED = "widened", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """The containers of a whole ring are stopped, because the wait for those that no fault concerns was too long."""
+    RUNTIME = "runtime", Severity.CRITICAL, "deaf", "CmgrRuntimeUnreachable"
     DATABASE = "database", Severity.CRITICAL, "trouble", "CmgrDatabaseNotWritable"
     DAMAGE = "damage", Severity.CRITICAL, "trouble", "CmgrDatabaseDamaged"
     """The database was damaged: what was held before is perhaps not known any more."""
-    RUNTIME = "runtime", Severity.CRITICAL, "deaf", "CmgrRuntimeUnreachable"
-    DRIVER = "driver", Severity.WARNING, "deaf", "CmgrDriverTrouble"
-    UNKNOWN_CHIPS = "unknown-chips", Severity.CRITICAL, "deaf", "CmgrTrouble"
-    """The driver has not begun yet: no chip is known, and none is watched."""
-    ENGINE = "engine", Severity.WARNING, "deaf", "CmgrFleetEngineAway"
-    """The fleet's engine does not answer, or takes no writes: what needs the other appliances waits."""
-    SILENT = "silent", Severity.WARNING, "deaf", "CmgrReadOutOld"
-    """Chips of a ring do not answer."""
-    KEPT_BACK = "kept-back", Severity.CRITICAL, "trouble", "CmgrRingsKeptBack"
-    EPISODE = "episode", Severity.WARNING, "detected", "CmgrEpisodeLong"
-    ISOLATED = "isolated", Severity.WARNING, "isolated", "CmgrChipIsolated"
-    REBOOT = "reboot", Severity.WARNING, "isolated", "CmgrChipIsolated"
-    """Chips that only a restart of the machine cures."""
-    MISSING = "missing", Severity.CRITICAL, "trouble", "CmgrTrouble"
-    """A chip that was there, and that nobody has said to be gone for good, is not there."""
-    UNHEALTHY = "unhealthy", Severity.WARNING
-    """A chip is not well, and is not isolated."""
-    SLOW = "slow", Severity.WARNING, "trouble", "CmgrChipSlow"
-    """A chip lags behind those with which it works."""
-    NETWORK = "network", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
-    """The links of chips are down, or ail."""
-    PRE_ISOLATED = "pre-isolated", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
-    """Nothing new is to be started on chips that are used on."""
-    FEWER_CHIPS = "fewer-chips", Severity.WARNING, "trouble", "CmgrFewerChips"
-    """A container runs on fewer chips than it is to have."""
+    BLOCKED = "blocked", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A ring waits for a container that cmgr must not stop, and that no person has taken for theirs."""
+    OWNER = "owner", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """Somebody else starts again and again what cmgr must stop."""
+    REFUSED = "refused", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """The driver has refused for too long to begin the reset of a ring."""
     CROWDED = "crowded", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """A chip is used by two, one of which cmgr has moved there."""
-    MACHINE = "machine", Severity.WARNING, "trouble", "CmgrMachineFault"
-    """The machine around the chips ails."""
-    SOURCE = "source", Severity.WARNING, "deaf", "CmgrMachineSourceDeaf"
-    """A source of the machine's faults tells nothing."""
-    FAILED = "failed", Severity.CRITICAL, "gave_up", "CmgrContainerFailed"
-    """A container was tried to be started in vain, and is tried on, or one is down whose healing was given up."""
+    MISSING = "missing", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A chip that was there, and that nobody has said to be gone for good, is not there."""
+    POLICY = "policy", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A restart policy that cmgr switched off is not back."""
+    EPISODE = "episode", Severity.WARNING, "detected", "CmgrEpisodeLong"
+    GROUP = "group", Severity.WARNING, "group", "CmgrGroupNotRunning"
+    """A group is in a round, or some of its members do not run while others do."""
     GIVEN_UP = "given-up", Severity.WARNING, "gave_up", "CmgrContainerGivenUp"
     """A container runs on, unhealthy: it was restarted as often as it may be."""
     HANGING = "hanging", Severity.WARNING, "trouble", "CmgrContainerHangs"
     """A container does nothing any more, though it runs and nothing says that it is unhealthy."""
-    BLIND = "blind", Severity.WARNING, "trouble", "CmgrContainerBlind"
-    """A container's own check does not run any more: nobody knows whether it is well."""
     AILING = "ailing", Severity.WARNING, "", "CmgrContainersAil"
     """A container is to be restarted because it ails."""
-    DOWN = "down", Severity.CRITICAL, "down", "CmgrContainerDown"
-    """A container ought to run and does not."""
-    IDLE = "idle", Severity.CRITICAL, "down", "CmgrContainerIdle"
-    """A container ought to run, does, and does not serve: it is paused, unhealthy, mute, or dies again and again."""
-    GROUP = "group", Severity.WARNING, "group", "CmgrGroupNotRunning"
-    """A group is in a round, or some of its members do not run while others do."""
-    OWNER = "owner", Severity.CRITICAL, "trouble", "CmgrTrouble"
-    """Somebody else starts again and again what cmgr must stop."""
-    BLOCKED = "blocked", Severity.CRITICAL, "trouble", "CmgrTrouble"
-    """A ring waits for a container that cmgr must not stop, and that no person has taken for theirs."""
+    FEWER_CHIPS = "fewer-chips", Severity.WARNING, "trouble", "CmgrFewerChips"
+    """A container runs on fewer chips than it is to have."""
+    BLIND = "blind", Severity.WARNING, "trouble", "CmgrContainerBlind"
+    """A container's own check does not run any more: nobody knows whether it is well."""
+    REBOOT = "reboot", Severity.WARNING, "isolated", "CmgrChipIsolated"
+    """Chips that only a restart of the machine cures."""
+    ISOLATED = "isolated", Severity.WARNING, "isolated", "CmgrChipIsolated"
+    UNHEALTHY = "unhealthy", Severity.WARNING
+    """A chip is not well, and is not isolated."""
+    SILENT = "silent", Severity.WARNING, "deaf", "CmgrReadOutOld"
+    """Chips of a ring do not answer."""
+    DRIVER = "driver", Severity.WARNING, "deaf", "CmgrDriverTrouble"
+    NETWORK = "network", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
+    """The links of chips are down, or ail."""
+    PRE_ISOLATED = "pre-isolated", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
+    """Nothing new is to be started on chips that are used on."""
+    SLOW = "slow", Severity.WARNING, "trouble", "CmgrChipSlow"
+    """A chip lags behind those with which it works."""
     UNCLEAR = "unclear", Severity.WARNING
     """A container may be on a ring in an episode, which does not wait for it: its driver lists no process of it."""
-    REFUSED = "refused", Severity.CRITICAL, "trouble", "CmgrTrouble"
-    """The driver has refused for too long to begin the reset of a ring."""
-    WIDENED = "widened", Severity.CRITICAL, "trouble", "CmgrTrouble"
-    """The containers of a whole ring are stopped, because the wait for those that no fault concerns was too long."""
-    POLICY = "policy", Severity.CRITICAL, "trouble", "CmgrTrouble"
-    """A restart policy that cmgr switched off is not back."""
-    LOST = "lost", Severity.CRITICAL, "trouble", "CmgrTrouble"
-    """A container that cmgr was to start again is gone."""
+    ENGINE = "engine", Severity.WARNING, "deaf", "CmgrFleetEngineAway"
+    """The fleet's engine does not answer, or takes no writes: what needs the other appliances waits."""
+    MACHINE = "machine", Severity.WARNING, "trouble", "CmgrMachineFault"
+    """The machine around the chips ails."""
+    SOURCE = "source", Severity.WARNING, "deaf", "CmgrMachineSourceDeaf"
+    """A source of the machine's faults tells nothing."""
     DEGRADED = "degraded", Severity.WARNING, "", "CmgrDegraded"
     """A part of the service that no recovery depends on does not work."""
     BUG = "bug", Severity.WARNING, "trouble", "CmgrBug"
@@ -120,6 +123,18 @@ OF_SERVICE = frozenset(
     }
 )
 """These keep the service itself from working as it should."""
+
+OF_A_SERVICE_DOWN = frozenset(
+    {
+        TroubleKind.FAILED,
+        TroubleKind.IDLE,
+        TroubleKind.DOWN,
+        TroubleKind.GIVEN_UP,
+        TroubleKind.HANGING,
+        TroubleKind.AILING,
+    }
+)
+"""Each of these says of a container that it does not serve."""
 
 TroubleKey = tuple[TroubleKind, str]
 """The identity of a trouble: its kind, and what it is about."""

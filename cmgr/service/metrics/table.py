@@ -27,7 +27,7 @@ from cmgr.view.groups import groups
 from cmgr.view.machine import active
 from cmgr.view.presence import STATES as FLEET_STATES
 from cmgr.view.presence import everybody, state_word
-from cmgr.view.troubles import of_service
+from cmgr.view.troubles import of_service, once
 from cmgr.view.troubles import troubles as all_troubles
 from cmgr.words import one_line
 
@@ -99,7 +99,7 @@ gauge("cmgr_service_troubles", "Troubles of the service, as cmgr status lists th
 
 @gauge("cmgr_troubles", "All troubles by kind: 0 of each kind when all is well.", "kind")
 def _troubles(look: Look) -> Samples:
-    found = [trouble.kind for trouble in _wrong(look)]
+    found = [trouble.kind for trouble in once(_wrong(look))]
     return (((str(kind),), float(found.count(kind))) for kind in TroubleKind)
 
 

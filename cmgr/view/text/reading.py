@@ -68,12 +68,10 @@ def troubles(status: "shapes.Status") -> list[str]:
 
 
 def in_few_words(found: "Sequence[shapes.Trouble]") -> list[str]:
-    """Return these in a few words each."""
-    others = {t["about"] for t in found if t["kind"] in ("failed", "ailing", "given-up", "idle")}
-    told = [t["text"] for t in found if t["kind"] != "down"]
-    # Of many that wait for one thing one line says enough, and of one that failed it is said already.
-    down = [t["text"] for t in found if t["kind"] == "down" and t["about"] not in others]
-    return [*told, *(down if len(down) < 2 else [f"{len(down)} containers are down"])]
+    """Return these in a few words each; of many that are down one line says enough, at the place of the first."""
+    down = sum(t["kind"] == "down" for t in found)
+    many = f"{down} containers are down"
+    return list(dict.fromkeys(many if t["kind"] == "down" and down > 1 else t["text"] for t in found))
 
 
 def state(status: "shapes.Status") -> str:

@@ -76,10 +76,13 @@ def _height(lines: Sequence[str], width: int) -> int:
 
 
 def status(told: "shapes.Status", page: Page, *, brief: bool = False) -> list[str]:
-    """Return what stands below the headline; in brief without the containers of which there is nothing to say."""
-    parts = [_service(told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
+    """Return what stands below the headline; in brief without the containers of which there is nothing to say, and
+    with what to do before all else: whatever is cut off, that is not.
+    """
     lines = [part for line in to_type(told) for part in render.paragraph(f"  {line}", page.width, indent="    ")]
-    parts.append(["what to do:", *lines] if lines else [])
+    to_do = ["what to do:", *lines] if lines else []
+    parts = [_service(told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
+    parts = [to_do, *parts] if brief else [*parts, to_do]
     # No line is broken: they are copied into a shell.
     parts += [[f"{t['text']}, to make it again:", *t["lines"]] for t in told["troubles"] if "lines" in t and not brief]
     return [line for part in parts if part for line in ["", *part]][1:]
@@ -133,9 +136,14 @@ def _next_step(ring: "shapes.Ring", face: Face) -> str:
     return f"\nnext step {left}" if left.startswith("in ") else "\nnext step is due"
 
 
+_BY_NEED = ("failed", "down", "paused", "pausing", "resuming", "settling", "running")
+"""The statuses of containers, from those that need somebody most to those that need nobody."""
+
+
 def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
     found, quiet = [], 0
-    for name, container in zip(labels(told), told["containers"], strict=True):
+    named = list(zip(labels(told), told["containers"], strict=True))
+    for name, container in sorted(named, key=lambda each: (_BY_NEED.index(each[1]["status"]), not each[1]["reason"])):
         warned = [f"warning: {w}" for w in container["warnings"]]
         why = "\n".join(filter(None, [page.face.local(container["reason"]), *warned]))
         chips = runs(container["chips"])

@@ -25,9 +25,9 @@ class Heard(Notifier):
         self.lines += words
 
 
-def test_it_says_what_is_most_pressing_and_how_much_more_there_is() -> None:
+def test_it_says_what_is_worst_and_how_much_more_there_is() -> None:
     assert summary(machine(), WELL) == "all is well: 4 chips, strategy never"
-    assert summary(recovering(), WELL).startswith("not well: ring 0 is in an episode (waiting)")
+    assert summary(recovering(), WELL).startswith("not well: container a is down; and 2 more")
     assert summary(in_need(), WELL).endswith(" more")
     assert summary(replace(machine(), maintenance=in_maintenance().maintenance), WELL).startswith(
         "nothing is wrong, in m"
