@@ -21,7 +21,7 @@ TROUBLED, HANGS, INTERRUPTED = 4, 5, 130
 _GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
 _SHOWN = ("status", "chips", "faults")
 _FLAGS = {"--check": "check", "--json": "as_json"}
-_PATHS = {"--config": "config", "--socket": "socket", "--state-dir": "state_dir"}
+PATHS = {"--config": "config", "--socket": "socket", "--state-dir": "state_dir"}
 _SECONDS = 1.0
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_CONFIG = 1024 * 1024
@@ -37,8 +37,8 @@ def given(words: list[str], flags: tuple[str, ...] = ()) -> dict[str, str] | Non
             found[_FLAGS[word]] = "yes"
         elif word == "-o" and "--json" in flags and next(left, "") == "json":
             found["as_json"] = "yes"
-        elif word in _PATHS and not (path := next(left, "-")).startswith("-"):
-            found[_PATHS[word]] = path
+        elif word in PATHS and not (path := next(left, "-")).startswith("-"):
+            found[PATHS[word]] = path
         else:
             return None
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cmgr.errors import CmgrError, ConfigError, chain
-from cmgr.shortcut import INTERRUPTED, given
+from cmgr.shortcut import INTERRUPTED, PATHS, given
 
 USAGE = 2
 
@@ -14,7 +14,7 @@ USAGE = 2
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 fine, 1 failed, 2 usage, 3 service down, 4 not well, 5 it hangs."""
     try:
-        return _run(sys.argv[1:] if args is None else list(args))
+        return _run(_in_order(sys.argv[1:] if args is None else list(args)))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -56,6 +56,17 @@ def _without_typer(args: Sequence[str]) -> int | None:
         found: dict[str, Any] = {name: Path(path) for name, path in options.items()}
         return run(RunOptions(**found))
     return None
+
+
+def _in_order(args: list[str]) -> list[str]:
+    """Return the line with the paths that stand before the command behind it, and `help X` as `X --help`."""
+    count = 0
+    while count < len(args) and args[count].partition("=")[0] in PATHS:
+        count += 1 if "=" in args[count] else 2
+    before, rest = args[:count], args[count:]
+    if rest[:1] == ["help"]:
+        rest = [*rest[1:2], "--help"]
+    return [*rest[:1], *before, *rest[1:]] if rest else args
 
 
 def _run(args: list[str]) -> int:

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cmgr import __version__
 from cmgr.cli import complete
 from cmgr.cli import options as own_options
 from cmgr.cli.options import Output, command
 from cmgr.cli.text import out
+from cmgr.cli.text.others import OTHERS
 
 EPILOG = "Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong."
 
@@ -28,51 +30,77 @@ def _version_told(wanted: bool) -> None:
 
 def root(
     _told: Annotated[
-        bool, typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_version_told)
+        bool, typer.Option("--version", "-V", help="Show the version and end.", is_eager=True, callback=_version_told)
     ] = False,
 ) -> None:
     """Recovers containers from faults of the accelerator chips they use."""
 
 
-COMMANDS = {
-    "status": ("show", "status", "StatusOptions"),
-    "show": ("look.one", "show", "ShowOptions"),
-    "chips": ("show", "chips", "ChipsOptions"),
-    "group": ("groups", "group", "GroupOptions"),
-    "ranktable": ("groups", "ranktable", "RankOptions"),
-    "fleet": ("groups", "fleet", "FleetOptions"),
-    "slot": ("slots", "slot", "SlotOptions"),
-    "cdi": ("slots", "cdi", "CdiOptions"),
-    "export": ("export", "export", "ExportOptions"),
-    "faults": ("show", "faults", "FaultsOptions"),
-    "history": ("past", "history", "HistoryOptions"),
-    "events": ("past", "events", "EventsOptions"),
-    "explain": ("show", "explain", "ExplainOptions"),
-    "report": ("report", "report", "ReportOptions"),
-    "inject": ("act", "inject", "InjectOptions"),
-    "drill": ("act", "drill", "DrillOptions"),
-    "reset": ("orders", "reset", "ResetOptions"),
-    "test": ("orders", "test", "ResetOptions"),
-    "cancel": ("orders", "cancel", "CancelOptions"),
-    "isolate": ("orders", "isolate", "IsolateOptions"),
-    "release": ("orders", "release", "ReleaseOptions"),
-    "resume": ("orders", "resume", "ResumeOptions"),
-    "forget": ("orders", "forget", "ForgetOptions"),
-    "maintenance": ("orders", "maintenance", "MaintenanceOptions"),
-    "acknowledge": ("orders", "acknowledge", "AcknowledgeOptions"),
-    "reload": ("orders", "reload", "ReloadOptions"),
-    "setup": ("setup.wizard", "setup", "SetupOptions"),
-    "alarms": ("check.alarms", "alarms", "AlarmsOptions"),
-    "check": ("check.check", "check", "CheckOptions"),
-    "migrate": ("migrate", "migrate", "MigrateOptions"),
-    "bundle": ("bundle", "bundle", "BundleOptions"),
-    "web": ("web", "web", "WebOptions"),
-    "give-back": ("act", "give_back", "GiveBackOptions"),
-    "run": ("act", "run", "RunOptions"),
-    "demo": ("demo.demo", "demo", "DemoOptions"),
-    "version": ("app", "version", "Output"),
+GROUPS = {
+    "Look": {
+        "status": ("show", "status", "StatusOptions"),
+        "show": ("look.one", "show", "ShowOptions"),
+        "faults": ("show", "faults", "FaultsOptions"),
+        "history": ("past", "history", "HistoryOptions"),
+        "events": ("past", "events", "EventsOptions"),
+        "explain": ("show", "explain", "ExplainOptions"),
+        "fleet": ("groups", "fleet", "FleetOptions"),
+    },
+    "Act": {
+        "resume": ("orders", "resume", "ResumeOptions"),
+        "forget": ("orders", "forget", "ForgetOptions"),
+        "group": ("groups", "group", "GroupOptions"),
+        "maintenance": ("orders", "maintenance", "MaintenanceOptions"),
+        "acknowledge": ("orders", "acknowledge", "AcknowledgeOptions"),
+        "drill": ("act", "drill", "DrillOptions"),
+        "inject": ("act", "inject", "InjectOptions"),
+        "report": ("report", "report", "ReportOptions"),
+    },
+    "Chips": {
+        "chips": ("show", "chips", "ChipsOptions"),
+        "isolate": ("orders", "isolate", "IsolateOptions"),
+        "release": ("orders", "release", "ReleaseOptions"),
+        "reset": ("orders", "reset", "ResetOptions"),
+        "test": ("orders", "test", "ResetOptions"),
+        "cancel": ("orders", "cancel", "CancelOptions"),
+        "slot": ("slots", "slot", "SlotOptions"),
+        "cdi": ("slots", "cdi", "CdiOptions"),
+        "ranktable": ("groups", "ranktable", "RankOptions"),
+        "export": ("export", "export", "ExportOptions"),
+    },
+    "Set up": {
+        "setup": ("setup.wizard", "setup", "SetupOptions"),
+        "check": ("check.check", "check", "CheckOptions"),
+        "reload": ("orders", "reload", "ReloadOptions"),
+        "alarms": ("check.alarms", "alarms", "AlarmsOptions"),
+        "web": ("web", "web", "WebOptions"),
+        "migrate": ("migrate", "migrate", "MigrateOptions"),
+        "bundle": ("bundle", "bundle", "BundleOptions"),
+        "give-back": ("act", "give_back", "GiveBackOptions"),
+        "run": ("act", "run", "RunOptions"),
+        "demo": ("demo.demo", "demo", "DemoOptions"),
+        "version": ("app", "version", "Output"),
+    },
 }
-"""Each command's module, function and options; those that are not in its module are in `options`."""
+"""Each command's module, function and options (of `options` where its module has none of that name), by group."""
+
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+
+class Commands(TyperGroup):
+    """The commands: the help has them in groups, and the words of other tools are answered with ours."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        for head, names in GROUPS.items():
+            shown = [(name, self.commands[name]) for name in names if name in self.commands]
+            with formatter.section(head):
+                formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in shown])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in OTHERS and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Here that is: {OTHERS[args[0]]}")
+        return super().resolve_command(ctx, args)
 
 
 def app_of(words: Sequence[str] = ()) -> typer.Typer:
@@ -84,6 +112,7 @@ def app_of(words: Sequence[str] = ()) -> typer.Typer:
     names = words[:1] if words and words[0] in COMMANDS else COMMANDS
     app = typer.Typer(
         name="cmgr",
+        cls=Commands,
         help="Recovers containers from faults of the accelerator chips they use.",
         epilog=EPILOG,
         no_args_is_help=True,
