@@ -43,6 +43,11 @@ def containers(ctx: typer.Context, incomplete: str) -> Offer:
     return _offer(incomplete, ((c["called"], c["status"]) for s in _status(ctx) for c in s["containers"]))
 
 
+def rows(ctx: typer.Context, incomplete: str) -> Offer:
+    """Offer every container and every chip."""
+    return [*containers(ctx, incomplete), *chips(ctx, incomplete)]
+
+
 def held_containers(ctx: typer.Context, incomplete: str) -> Offer:
     """Offer the containers that are held or ail, by as much as tells them apart."""
     found = [c for s in _status(ctx) for c in s["containers"] if c["held"] or ails(c)]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 from cmgr.frozen import dataclass
 
@@ -35,9 +35,16 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class ListFormat(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    NAME = "name"
+
+
 class StatusFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
+    NAME = "name"
     NAGIOS = "nagios"
 
 
@@ -60,6 +67,9 @@ class Common(Configured):
 class Output:
     """How the result is written. Without slots: two bases that have them cannot be combined."""
 
+    as_names: ClassVar[bool] = False
+    """Only lists have names."""
+
     output: Format = option("--output -o", "A table, or JSON for programs.", Format.TABLE)
     json: bool = option("--json", "The same as -o json.", False)
 
@@ -74,9 +84,45 @@ class Showing(Common, Output):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listing(Common):
+    """Options of every command that shows a list."""
+
+    output: ListFormat = option("--output -o", "A table, JSON for programs, or a name on each line.", ListFormat.TABLE)
+    json: bool = option("--json", "The same as -o json.", False)
+    no_headers: bool = option("--no-headers", "Without the heads of columns.", False)
+
+    @property
+    def as_json(self) -> bool:
+        return self.json or self.output is ListFormat.JSON
+
+    @property
+    def as_names(self) -> bool:
+        return self.output is ListFormat.NAME
+
+
+ON_CHIPS = "Only what is about these chips: 5, 0-3,7."
+
+
+class StatusOrder(StrEnum):
+    NAME = "name"
+    STATUS = "status"
+    SINCE = "since"
+    CHIPS = "chips"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusOptions(Common):
+    names: list[str] | None = argument(
+        "[NAME|CHIP]...", "Only these containers and chips; the first line is that of the whole machine.", None,
+        complete="rows",
+    )  # fmt: skip
+    chip: str | None = option("--chip CHIPS", ON_CHIPS, complete="chips")
+    group: str | None = option("--group NAME", "Only the members of this group.", complete="groups")
+    unhealthy: bool = option("--unhealthy", "Only what does not serve, or is not well.", False)
+    sort: StatusOrder | None = option("--sort", "The order of containers; else those first that need somebody.")
+    no_headers: bool = option("--no-headers", "Without the heads of columns.", False)
     output: StatusFormat = option(
-        "--output -o", "A table, JSON for programs, or a line for Nagios and its kin.", StatusFormat.TABLE
+        "--output -o", "A table, JSON for programs, names, or a line for Nagios and its kin.", StatusFormat.TABLE
     )
     json: bool = option("--json", "The same as -o json.", False)
     check: bool = option("--check", "Exit with 4 when something is wrong: for scripts and monitors.", False)
@@ -85,6 +131,10 @@ class StatusOptions(Common):
     @property
     def as_json(self) -> bool:
         return self.json or self.output is StatusFormat.JSON
+
+    @property
+    def as_names(self) -> bool:
+        return self.output is StatusFormat.NAME
 
     @property
     def nagios(self) -> bool:
@@ -98,7 +148,9 @@ class Choice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChipsOptions(Showing):
+class ChipsOptions(Listing):
+    chips: list[str] | None = argument("[CHIPS]...", "Only these: 5, 0-3,7.", None, complete="chips")
+    unhealthy: bool = option("--unhealthy", "Only those that are not well.", False)
     available: bool = option(
         "--available", "Print the ids of healthy unused chips, as a container's environment has them.", False
     )
@@ -108,8 +160,17 @@ class ChipsOptions(Showing):
     reserve: str | None = option("--reserve TIME", "With --count: nobody else is told of them for so long: 60s.")
 
 
+class FaultOrder(StrEnum):
+    CODE = "code"
+    LEVEL = "level"
+    COUNT = "count"
+    SINCE = "since"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FaultsOptions(Showing):
+class FaultsOptions(Listing):
+    chips: list[str] | None = argument("[CHIPS]...", "Only those of these chips: 5, 0-3,7.", None, complete="chips")
+    sort: FaultOrder | None = option("--sort", "The order; else chip by chip, the gravest first.")
     all: bool = option("--all", "Those that have cleared too.", False)
     since: str | None = option("--since TIME", "With cleared ones, from this long ago on: 24h, 30m.")
 

@@ -1,36 +1,71 @@
 """The commands that show what was decided: history, and events as they come."""
 
 import json
+from collections.abc import Callable
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import typer
 
 from cmgr.cli import show, source
-from cmgr.cli.options import Common, Showing, argument, option
+from cmgr.cli.options import ON_CHIPS, Common, Listing, Showing, argument, option
 from cmgr.cli.text import out
-from cmgr.frozen import dataclass
+from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass, replace
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.service.door import records
-from cmgr.service.door.client import follow
-from cmgr.view.text import timeline
+from cmgr.service.door.client import follow, status
+from cmgr.store.history import Sought
+from cmgr.view.advice import unheld
+from cmgr.view.text import reading, texts, timeline
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
 LIMIT = 20
 
+Concerns = Callable[["shapes.HistoryLine"], bool]
+
+
+class Outcome(StrEnum):
+    """The outcome of an episode, without blanks."""
+
+    RECOVERED = "recovered"
+    CLEARED = "cleared"
+    ISOLATED = "isolated"
+    FAILED = "failed"
+    OBSERVED = "observed"
+    UNDER_WAY = "under-way"
+
+
+class EpisodeOrder(StrEnum):
+    RING = "ring"
+    BEGAN = "began"
+    SECONDS = "seconds"
+    OUTCOME = "outcome"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryOptions(Showing):
+class HistoryOptions(Listing):
     episode: int | None = argument(
         "[EPISODE]", "The number of one episode: its whole timeline.", None, complete="episodes"
     )
     limit: int | None = option("--limit N", "How many episodes or lines: the newest ones; else 20.", min=1)
     all: bool = option("--all", "The newest lines of every timeline and of no episode: orders, warnings.", False)
+    chip: str | None = option("--chip CHIPS", ON_CHIPS, complete="chips")
+    container: str | None = option("--container NAME", "Only what is about this container.", complete="containers")
+    group: str | None = option("--group NAME", "Only what is about members of this group.", complete="groups")
+    outcome: Outcome | None = option("--outcome", "Only the episodes that ended so.")
+    since: str | None = option("--since TIME", "Only from this long ago on: 24h, 30m.")
+    sort: EpisodeOrder | None = option("--sort", "The order; else the newest first.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventsOptions(Showing):
-    pass
+    chip: str | None = option("--chip CHIPS", ON_CHIPS, complete="chips")
+    container: str | None = option("--container NAME", "Only what is about this container.", complete="containers")
+    group: str | None = option("--group NAME", "Only what is about members of this group.", complete="groups")
 
 
 def history(options: HistoryOptions) -> None:
@@ -40,24 +75,62 @@ def history(options: HistoryOptions) -> None:
     """
     if options.all and options.episode is not None:
         raise typer.BadParameter("--all and EPISODE exclude each other")
+    if options.all and (options.outcome or options.sort or options.as_names):
+        raise typer.BadParameter("--outcome, --sort and -o name are for episodes, and --all shows lines")
     if options.episode is not None:
+        if options.as_names or _is_sought(options):
+            raise typer.BadParameter("-o name and what narrows a list do not go with EPISODE")
         show_episode(options, options.episode)
         return
-    limit = options.limit or LIMIT
-    if options.all:
-        with source.opened(options) as database:
-            lines = records.lines(database, limit)
-        shown = len(lines["notes"])
-        out.result(lines, timeline.all_notes(lines, show.page()), options.as_json)
-    else:
-        found = episodes(options, limit)
-        shown = len(found["episodes"])
-        out.result(found, timeline.episodes(found, show.page()), options.as_json)
+    limit, page, sought = options.limit or LIMIT, show.page(heads=not options.no_headers), _sought(options)
+    with source.opened(options) as database:
+        if options.container is not None or options.group is not None:
+            sought = replace(sought, containers=_keys(database.node(), options.container, options.group))
+        if options.all:
+            lines = records.lines(database, limit, sought)
+            shown = len(lines["notes"])
+            out.result(lines, timeline.all_notes(lines, page), options.as_json)
+        else:
+            found = records.episodes(database, limit, source.now(), sought)
+            shown = len(found["episodes"])
+            _list(options, found, page)
     if options.limit is None and shown == LIMIT:
         out.remark(f"the newest {LIMIT}; --limit N shows more")
 
 
-def show_episode(options: Showing, number: int) -> None:
+def _list(options: HistoryOptions, found: "shapes.Episodes", page: texts.Page) -> None:
+    if options.sort is not None:
+        key = options.sort.value
+        found["episodes"].sort(key=lambda row: texts.in_order(row, key))
+    told = source.Told(found, source.HISTORY)
+    show.emit(options, told, timeline.episodes(found, page), (str(e["number"]) for e in found["episodes"]))
+
+
+def _is_sought(options: HistoryOptions) -> bool:
+    narrowed = (options.chip, options.container, options.group, options.outcome, options.since, options.sort)
+    return any(each is not None for each in narrowed)
+
+
+def _sought(options: HistoryOptions) -> Sought:
+    """Return what is asked for, whatever containers it is about."""
+    outcome = "" if options.outcome is Outcome.UNDER_WAY else options.outcome
+    return Sought(
+        chips=None if options.chip is None else source.chips_of([options.chip]),
+        outcome=None if outcome is None else str(outcome),
+        since=None if options.since is None else source.now() - source.length("--since", options.since),
+    )
+
+
+def _keys(node: Node, name: str | None, group: str | None) -> frozenset[ContainerKey]:
+    """Return the containers that are called so, or the members of the group. Raises `CmgrError` where there is none."""
+    those = list(node.containers.values()) if name is None else unheld(node, name)
+    found = frozenset(each.key for each in those if group in (None, each.group))
+    if not found:
+        raise CmgrError(f"cannot find {f'group {group}' if name is None else name}", hint="cmgr status lists them")
+    return found
+
+
+def show_episode(options: Showing | Listing, number: int) -> None:
     """Show one episode and its timeline."""
     with source.opened(options) as database:
         whole = records.episode(database, number, source.now())
@@ -75,16 +148,45 @@ def events(options: EventsOptions) -> None:
 
     One line for each line that cmgr history shows later.
     """
+    path = source.socket_of(options)
+    concerns = _concerns(options, path)
     try:
-        for line in follow(source.socket_of(options), "events"):
+        for line in follow(path, "events"):
             if line is None:
                 if out.nobody_reads():
                     return
-            elif options.as_json:
-                out.lines([line.decode()])
-            else:
-                out.lines([timeline.event(json.loads(line), show.page())])
+            elif concerns(told := json.loads(line)):
+                out.lines([line.decode() if options.as_json else timeline.event(told, show.page())])
             out.flush()
     except KeyboardInterrupt:
         # The usual way to end it: no failure.
         pass
+
+
+def _concerns(options: EventsOptions, path: str) -> Concerns:
+    """Return whether a line is one of those that are asked for. Raises `CmgrError` where nobody is called so."""
+    name, group = options.container, options.group
+    chips = None if options.chip is None else source.chips_of([options.chip])
+    if chips is None and name is None and group is None:
+        return lambda _line: True
+    known = status(path)
+    named = name is not None or group is not None
+    if named and not any(_is_meant(row, name, group) for row in known["containers"]):
+        raise CmgrError(f"cannot find {f'group {group}' if name is None else name}", hint="cmgr status lists them")
+
+    def concerns(line: "shapes.HistoryLine") -> bool:
+        nonlocal known
+        key = line["container"]
+        if named and key is not None and reading.row_of(known, key) is None:
+            known = status(path)  # It was made since.
+        row = None if key is None else reading.row_of(known, key)
+        if named and (row is None or not _is_meant(row, name, group)):
+            return False
+        return chips is None or reading.is_about_chips(line, chips, known["rings"])
+
+    return concerns
+
+
+def _is_meant(row: "shapes.Container", name: str | None, group: str | None) -> bool:
+    named = name is None or name in reading.names(row) or row["id"].startswith(name)
+    return named and group in (None, row["group"])

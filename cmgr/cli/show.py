@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, cast
@@ -18,9 +18,10 @@ from cmgr.service.door.client import get, order
 from cmgr.shortcut import code_of
 from cmgr.view.text import reading, texts
 from cmgr.view.text.render import Face
+from cmgr.words import runs
 
 if TYPE_CHECKING:
-    from cmgr.cli.options import ChipsOptions, ExplainOptions, FaultsOptions, Showing, StatusOptions
+    from cmgr.cli.options import ChipsOptions, ExplainOptions, FaultsOptions, Listing, Showing, StatusOptions
     from cmgr.view import shapes, slot_shapes
 
 UNKNOWN = 3
@@ -30,30 +31,55 @@ LANGUAGES = ("en", "zh")
 """The languages in which built-in tables say what a code means."""
 
 
-def page() -> texts.Page:
-    return texts.Page(Face(source.now()), out.width())
+def page(*, heads: bool = True, order: str | None = None) -> texts.Page:
+    return texts.Page(Face(source.now()), out.width(), heads, order or "")
 
 
 def status(options: StatusOptions | source.Asked) -> int:
     """Show whether all is well, and if not why.
 
-    It says what cmgr does about it, what it waits for, and what you can do.
+    It says what cmgr does about it, what it waits for, and what you can do. Where names, chips or a group are given the
+    tables have these alone; the first line and --check are of the whole machine.
     """
     if options.watch + options.check + options.nagios > 1:
         raise misused("--watch, --check and -o nagios exclude each other")
+    if options.watch and (options.as_names or _is_narrowed(options)):
+        raise misused("--watch shows the whole machine: without -o name, names, chips, a group and --unhealthy")
     if options.nagios:
         return _for_nagios(options)
     if options.watch:
         from cmgr.cli.text import watch
 
-        return watch.watch(lambda: source.read(options, "status").value, page, as_json=options.as_json)
-    told = source.read(options, "status")
-    emit(options, told, ())
-    if not options.as_json:
-        first, *rest = texts.picture(told.value, page())
+        return watch.watch(
+            lambda: source.read(options, "status").value, lambda: _sheet(options), as_json=options.as_json
+        )
+    whole = source.read(options, "status")
+    told = whole._replace(value=_narrowed(options, whole.value)) if _is_narrowed(options) else whole
+    emit(options, told, (), (container["called"] for container in told.value["containers"]))
+    if not (options.as_json or options.as_names):
+        first, *rest = texts.picture(told.value, _sheet(options), whole.value)
         out.headline(first, well=reading.state(told.value) == "well")
         out.lines(rest)
     return code_of(reading.state(told.value), check=options.check)
+
+
+def _sheet(options: StatusOptions | source.Asked) -> texts.Page:
+    return page(heads=not options.no_headers, order=options.sort)
+
+
+def _is_narrowed(options: StatusOptions | source.Asked) -> bool:
+    return bool(options.names or options.chip or options.group is not None or options.unhealthy)
+
+
+def _narrowed(options: StatusOptions | source.Asked, whole: shapes.Status) -> shapes.Status:
+    """Return the rows that are asked for. Raises `CmgrError` where there is no such thing."""
+    from cmgr.view.text import sift
+
+    chips = None if options.chip is None else frozenset[int](source.chips_of([options.chip]))
+    wish = sift.Wish(tuple(options.names or ()), chips, options.group, options.unhealthy)
+    if unknown := sift.unknown(whole, wish):
+        raise CmgrError(f"cannot show {', '.join(unknown)}: there is none", hint="cmgr status has them all")
+    return sift.status(whole, wish)
 
 
 def _for_nagios(options: StatusOptions | source.Asked) -> int:
@@ -70,6 +96,8 @@ def chips(options: ChipsOptions) -> int:
     """Show the chips: health, faults, users."""
     if options.count is not None and not options.available:
         raise misused("--count goes with --available")
+    if options.available and (options.chips or options.unhealthy or options.as_names):
+        raise misused("CHIPS, --unhealthy and -o name do not go with --available")
     if options.policy or options.model or options.reserve:
         if options.count is None:
             raise misused("--policy, --model and --reserve go with --available --count N")
@@ -79,8 +107,20 @@ def chips(options: ChipsOptions) -> int:
         _available(options)
         return 0
     told = source.read(options, "chips")
-    emit(options, told, texts.chips(told.value, page()))
+    wanted = _wanted(options.chips, (chip["id"] for chip in told.value["chips"]))
+    rows = [c for c in told.value["chips"] if c["id"] in wanted and not (options.unhealthy and c["healthy"])]
+    told = told._replace(value={**told.value, "chips": rows})
+    emit(options, told, texts.chips(told.value, page(heads=not options.no_headers)), (str(c["id"]) for c in rows))
     return told.code
+
+
+def _wanted(spelled: Sequence[str] | None, there: Iterable[int]) -> frozenset[int]:
+    """Return those of the chips that are asked for: all where no list is given."""
+    known = frozenset(there)
+    wanted = known if not spelled else frozenset[int](source.chips_of(spelled))
+    if missing := wanted - known:
+        raise CmgrError(f"cannot show chip {runs(missing)}: there is none", hint="cmgr chips lists them")
+    return wanted
 
 
 def faults(options: FaultsOptions) -> int:
@@ -88,7 +128,16 @@ def faults(options: FaultsOptions) -> int:
     since = None if options.since is None else source.now() - source.length("--since", options.since)
     past = options.all or since is not None
     told = _past_faults(options, since) if past else source.read(options, "faults")
-    emit(options, told, texts.faults(told.value, page(), history=past))
+    if options.chips:
+        wanted = source.chips_of(options.chips)  # A chip that is gone has had faults, too.
+        theirs = [row for row in told.value["faults"] if row["chip"] in wanted]
+        told = told._replace(value={"faults": theirs, "machine": []})
+    if options.sort is not None:
+        key = options.sort.value
+        told.value["faults"].sort(key=lambda row: texts.in_order(row, key))
+    lines = texts.faults(told.value, page(heads=not options.no_headers), history=past)
+    rows = [*told.value["faults"], *told.value["machine"]]
+    emit(options, told, lines, dict.fromkeys(row["code"] for row in rows))
     return told.code
 
 
@@ -123,12 +172,21 @@ def _is_chinese(wished: str | None) -> bool:
 
 
 def emit(
-    options: Showing | StatusOptions | source.Asked, told: source.Told[source.Document], lines: Sequence[str]
+    options: Showing | Listing | StatusOptions | source.Asked,
+    told: source.Told[source.Document],
+    lines: Sequence[str],
+    names: Iterable[str] = (),
 ) -> None:
-    """Write the answer as it was asked for, and who gave it where that is not who is usually asked."""
+    """Write the answer as it was asked for, and who gave it where that is not who is usually asked.
+
+    `names`: what the rows of a list are called.
+    """
     if told.origin not in (source.SERVICE, source.HISTORY):
         out.remark(told.origin)
-    out.result(told.value, lines, options.as_json)
+    if options.as_names:
+        out.lines(names)
+    else:
+        out.result(told.value, lines, options.as_json)
 
 
 def _available(options: ChipsOptions) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cmgr.cli.options import Common
     from cmgr.config.settings import Config
+    from cmgr.model.values.chips import ChipId
     from cmgr.store.reader import Reader
     from cmgr.view import shapes
 
@@ -41,6 +42,13 @@ class Asked(NamedTuple):
     check: bool = False
     as_json: bool = False
     nagios: bool = False
+    as_names: bool = False
+    no_headers: bool = False
+    names: Sequence[str] | None = None
+    chip: str | None = None
+    group: str | None = None
+    unhealthy: bool = False
+    sort: str | None = None
     watch: bool = False
 
 
@@ -162,6 +170,16 @@ def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:
             value = stead(configuration(common), database, why)
         hangs = isinstance(why, ServiceHangs)
         return Told(value, LAST_WRITTEN, why.exit_code) if hangs else Told(value, DATABASE)
+
+
+def chips_of(texts: Iterable[str]) -> frozenset[ChipId]:
+    """Return the chips of these lists, each such as 4,5 or 0-3. Raises what `misused` returns."""
+    from cmgr.service.door.orders.chip_list import chips_in
+
+    try:
+        return chips_in(",".join(texts))
+    except ValueError as part:
+        raise misused(f"{str(part)!r} is no chip, and no list of chips such as 4,5 or 0-3") from part
 
 
 def length(option: str, text: str) -> timedelta:

@@ -57,6 +57,8 @@ def offered(home: Home, line: str, socket: Path | None = None) -> list[str]:
         ("maintenance ", ["on", "off"]),
         ("show ", ["0", "1", "2", "3", "a", "b", "chip", "container", "episode", "group"]),
         ("show a", ["a"]),
+        ("status ", ["a", "b", "0", "1", "2", "3"]),
+        ("history --container ", ["a", "b"]),
         ("show chip 2", ["2"]),
         ("show episode ", ["7"]),
         ("history ", ["7"]),

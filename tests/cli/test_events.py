@@ -12,8 +12,8 @@ import pytest
 from cmgr.model.values.messages.commands import Note
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import LINES, Route, Stream
-from tests.cli.conftest import Home
-from tests.cli.scenes import NOTES
+from tests.cli.conftest import Home, answers
+from tests.cli.scenes import NOTES, recovering
 from tests.support.door import NO_GROUP
 from tests.support.waiting import PATIENCE, eventually, rest
 
@@ -83,3 +83,30 @@ def test_it_ends_with_3_when_the_service_ends_or_is_not_there(home: Home, server
     assert (running.returncode, out) == (3, "")
     assert err.startswith("cmgr: cannot talk to the service")
     assert home.here("events").code == 3
+
+
+def test_only_the_lines_that_concern_what_is_asked_for_are_shown(home: Home) -> None:
+    shown = answers(recovering(), [])
+    made = ControlServer(
+        home.socket,
+        [
+            Route("GET", "/v1/events", "events", lambda _: Stream(), "", kind=LINES),
+            Route("GET", "/v1/status", "status", shown, ""),
+        ],
+        group=NO_GROUP,
+    )
+    made.start()
+    with closing(made):
+        for words, texts in (
+            (("--container", "a"), [NOTES[1].text, NOTES[2].text]),
+            (("--chip", "3"), [NOTES[5].text]),
+        ):
+            with following(home, *words) as running:
+                eventually(made.followed)
+                made.tell(list(NOTES))
+                assert running.stdout is not None
+                lines = [running.stdout.readline() for _ in texts]
+                running.send_signal(signal.SIGINT)
+                assert rest(running) == ("", "")
+            assert [line.endswith(f"{text}\n") for line, text in zip(lines, texts, strict=True)] == [True] * len(texts)
+        assert home.here("events", "--container", "nobody").code == 1

@@ -13,7 +13,7 @@ from tests.cli.conftest import Home
         ("nonsense",),
         ("status", "--nonsense"),
         ("status", "-o", "xml"),
-        ("status", "more"),
+        ("version", "more"),
         ("chips", "--count", "2"),
         ("chips", "--available", "--count", "0"),
         ("faults", "--since", "yesterday"),

@@ -1,6 +1,6 @@
 """Finding one's way in a status: what its rows are called, and what of it is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from cmgr.words import counted
@@ -159,3 +159,16 @@ def counts(status: "shapes.Status") -> str:
     up = counted(containers, "container")
     up = up if running == containers else f"{running} of {up}"
     return f"{well}, {up} running"
+
+
+def row_of(status: "shapes.Status", key: "shapes.Key") -> "shapes.Container | None":
+    """Return the row of the container that a line is about; None where it has none."""
+    wanted = (key["runtime"], key["namespace"], key["id"])
+    return next((c for c in status["containers"] if (c["runtime"], c["namespace"], c["id"]) == wanted), None)
+
+
+def is_about_chips(line: "shapes.HistoryLine", chips: Collection[int], rings: "Sequence[shapes.Ring]") -> bool:
+    """Return whether a line is about one of these chips, or about its ring as a whole."""
+    if line["chip"] is not None or line["container"] is not None:
+        return line["chip"] in chips
+    return any(ring["id"] == line["ring"] and not {*ring["chips"]}.isdisjoint(chips) for ring in rings)

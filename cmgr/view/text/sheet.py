@@ -37,7 +37,7 @@ def container(told: "one_shapes.AboutContainer", page: Page) -> list[str]:
         _head(f"container {row['called']}: {row['status']}{serves}{since}", row["reason"], told["troubles"], page),
         _to_do([row["hint"]], told["troubles"], page),
         _facts(facts, page),
-        render.table(("DECIDES", "WHAT FOLLOWS"), deciders, page.width) if deciders else [],
+        page.table(("DECIDES", "WHAT FOLLOWS"), deciders) if deciders else [],
         texts.chips({"chips": told["chips"]}, page) if told["chips"] else [],
         *_past(told, page),
     ]
@@ -62,7 +62,7 @@ def chip(told: "one_shapes.AboutChip", page: Page) -> list[str]:
         _head(f"chip {row['id']}: {health(row)}{since}", row["reason"], told["troubles"], page),
         _to_do([row["hint"], ring["hint"]], told["troubles"], page),
         _facts(facts, page),
-        render.table(("CONTAINER", "STATUS", "WHY"), users, page.width) if users else [],
+        page.table(("CONTAINER", "STATUS", "WHY"), users) if users else [],
         texts.faults({"faults": told["faults"], "machine": []}, page, history=True) if told["faults"] else [],
         *_past(told, page),
     ]

@@ -1,7 +1,7 @@
 """The lines of the showing commands: pure functions of the documents that the views give."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cmgr.view.text import render
 from cmgr.view.text.reading import beside, counts, health, labels, numbers, tells, to_type, troubles
@@ -18,10 +18,18 @@ NAGIOS_WIDTH = 300
 
 
 class Page(NamedTuple):
-    """How wide a text may be and how its times are shown."""
+    """How wide a text may be, how its times are shown, whether its columns have heads, and by which key of their rows
+    containers stand; nothing: by what they need.
+    """
 
     face: Face
     width: int = render.WIDTH
+    heads: bool = True
+    order: str = ""
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+        lines = render.table(head, rows, self.width)
+        return lines if self.heads else lines[1:]
 
 
 def headline(status: "shapes.Status", width: int) -> str:
@@ -43,9 +51,9 @@ def in_one_line(found: Sequence[str], there_is: str, width: int, *, maintained: 
     return line
 
 
-def picture(told: "shapes.Status", page: Page) -> list[str]:
-    """Return the headline and what stands below it."""
-    return [headline(told, page.width), *status(told, page)]
+def picture(told: "shapes.Status", page: Page, whole: "shapes.Status | None" = None) -> list[str]:
+    """Return the headline and what stands below it. `whole`: the picture of which `told` has some rows."""
+    return [headline(whole or told, page.width), *status(told, page, whole=whole)]
 
 
 def nagios(status: "shapes.Status") -> tuple[str, int]:
@@ -75,13 +83,15 @@ def _height(lines: Sequence[str], width: int) -> int:
     return sum(max(1, -(-len(line) // width)) for line in lines)
 
 
-def status(told: "shapes.Status", page: Page, *, brief: bool = False) -> list[str]:
+def status(
+    told: "shapes.Status", page: Page, *, brief: bool = False, whole: "shapes.Status | None" = None
+) -> list[str]:
     """Return what stands below the headline; in brief without the containers of which there is nothing to say, and
     with what to do before all else: whatever is cut off, that is not.
     """
     lines = [part for line in to_type(told) for part in render.paragraph(f"  {line}", page.width, indent="    ")]
     to_do = ["what to do:", *lines] if lines else []
-    parts = [_service(told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
+    parts = [_service(whole or told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
     parts = [to_do, *parts] if brief else [*parts, to_do]
     # No line is broken: they are copied into a shell.
     parts += [[f"{t['text']}, to make it again:", *t["lines"]] for t in told["troubles"] if "lines" in t and not brief]
@@ -126,7 +136,7 @@ def _rings(told: "shapes.Status", page: Page) -> list[str]:
             kept = told["restraint"] is not None and ring["id"] in told["restraint"]["rings"]
             where = ("-", "kept back" if kept else "waits", "-")
         found.append((str(ring["id"]), *where, why))
-    return render.table(("RING", "EPISODE", "PHASE", "SINCE", "REASON"), found, page.width) if found else []
+    return page.table(("RING", "EPISODE", "PHASE", "SINCE", "REASON"), found) if found else []
 
 
 def _next_step(ring: "shapes.Ring", face: Face) -> str:
@@ -140,10 +150,22 @@ _BY_NEED = ("failed", "down", "paused", "pausing", "resuming", "settling", "runn
 """The statuses of containers, from those that need somebody most to those that need nobody."""
 
 
+def _place(container: "shapes.Container", order: str) -> tuple[object, ...]:
+    """Return what the rows are sorted by: this key, or what the container needs."""
+    if order:
+        return in_order(container, order)
+    return _BY_NEED.index(container["status"]), not container["reason"]
+
+
+def in_order(row: Mapping[str, object], key: str) -> tuple[bool, Any]:
+    """Return what rows are sorted by that have this key; those stand last that know nothing of it."""
+    return row[key] is None, row[key]
+
+
 def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
     found, quiet = [], 0
     named = list(zip(labels(told), told["containers"], strict=True))
-    for name, container in sorted(named, key=lambda each: (_BY_NEED.index(each[1]["status"]), not each[1]["reason"])):
+    for name, container in sorted(named, key=lambda each: _place(each[1], page.order)):
         warned = [f"warning: {w}" for w in container["warnings"]]
         why = "\n".join(filter(None, [page.face.local(container["reason"]), *warned]))
         chips = runs(container["chips"])
@@ -152,7 +174,7 @@ def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
             quiet += 1
         else:
             found.append((name, container["status"], chips, since, why))
-    lines = render.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found, page.width) if found else []
+    lines = page.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found) if found else []
     return [*lines, f"{counted(quiet, 'container')} running, not shown here"] if quiet else lines
 
 
@@ -170,7 +192,7 @@ def groups(told: "group_shapes.Groups", page: Page) -> list[str]:
         )
         for each in told["groups"]
     ]
-    return render.table(("GROUP", "PHASE", "ROUND", "RUNNING", "WHY"), rows, page.width)
+    return page.table(("GROUP", "PHASE", "ROUND", "RUNNING", "WHY"), rows)
 
 
 def group(told: "group_shapes.Group", page: Page) -> list[str]:
@@ -188,13 +210,13 @@ def group(told: "group_shapes.Group", page: Page) -> list[str]:
         )
         for each in told["members"]
     ]
-    lines += ["", *render.table(("MEMBER", "STATUS", "CHIPS", "ORDER", "SINCE", "WHY"), rows, page.width)]
+    lines += ["", *page.table(("MEMBER", "STATUS", "CHIPS", "ORDER", "SINCE", "WHY"), rows)]
     lines += _appliances(told["fleet"], page) if told["fleet"] is not None else []
     past = [
         (str(r["number"]), page.face.when(r["began"]), page.face.when(r["ended"]), r["outcome"], r["cause"])
         for r in told["history"]
     ]
-    lines += ["", *render.table(("ROUND", "BEGAN", "ENDED", "OUTCOME", "CAUSE"), past, page.width)] if past else []
+    lines += ["", *page.table(("ROUND", "BEGAN", "ENDED", "OUTCOME", "CAUSE"), past)] if past else []
     lines += [f"remark: {remark}" for remark in told["remarks"]]
     return [*lines, *([f"what to do: {told['hint']}"] if told["hint"] else [])]
 
@@ -214,7 +236,7 @@ def _appliances(told: "group_shapes.Agreement", page: Page) -> list[str]:
     ]
     cause = f", {told['by']}: {told['cause']}" if told["by"] and told["phase"] != "running" else ""
     line = f"on all appliances: {told['phase']}, round {told['round'] or '-'}{page.face.local(cause)}"
-    return ["", line, *render.table(("APPLIANCE", "STATE", "ROUND", "MEMBERS", "SINCE", "WHY"), rows, page.width)]
+    return ["", line, *page.table(("APPLIANCE", "STATE", "ROUND", "MEMBERS", "SINCE", "WHY"), rows)]
 
 
 def fleet(told: "group_shapes.Fleet", page: Page) -> list[str]:
@@ -233,7 +255,7 @@ def fleet(told: "group_shapes.Fleet", page: Page) -> list[str]:
         )
         for each in told["appliances"]
     ]
-    lines += ["", *render.table(("APPLIANCE", "STATE", "VERSION", "SINCE", "WRONG THERE"), rows, page.width)]
+    lines += ["", *page.table(("APPLIANCE", "STATE", "VERSION", "SINCE", "WRONG THERE"), rows)]
     return [*lines, *(f"remark: {remark}" for remark in told["remarks"])]
 
 
@@ -267,7 +289,7 @@ def _engine(told: "group_shapes.Engine", page: Page) -> list[str]:
         )
         for node in told["nodes"]
     ]
-    return [*lines, "", *render.table(("NODE", "NAME", "VERSION", "STATE", "WHY"), rows, page.width)] if rows else lines
+    return [*lines, "", *page.table(("NODE", "NAME", "VERSION", "STATE", "WHY"), rows)] if rows else lines
 
 
 def _wrong_there(told: "group_shapes.FleetAppliance") -> Iterator[str]:
@@ -295,23 +317,23 @@ def slots(told: "slot_shapes.Slots", page: Page) -> list[str]:
         )
         for slot in told["slots"]
     ]
-    return render.table(("SLOT", "CHIPS", "CONTAINERS", "SINCE", "WHY"), rows, page.width)
+    return page.table(("SLOT", "CHIPS", "CONTAINERS", "SINCE", "WHY"), rows)
 
 
 def _bad_chips(told: "shapes.Status", page: Page) -> list[str]:
     bad = [c for c in told["chips"] if not c["healthy"]]
     found = [(str(c["id"]), str(c["ring"]), health(c), c["reason"]) for c in bad]
-    return render.table(("CHIP", "RING", "HEALTH", "WHY"), found, page.width) if found else []
+    return page.table(("CHIP", "RING", "HEALTH", "WHY"), found) if found else []
 
 
 def chips(told: "shapes.Chips", page: Page) -> list[str]:
     """Return one row for each chip, and one for each share of those that are divided."""
     named = any(chip["tool_name"] for chip in told["chips"])
     head = ("CHIP", *(["CALLED"] if named else []), "RING", "MODEL", "HEALTH", "USED BY", "FAULTS AND WHY")
-    lines = render.table(head, [_chip(c, named=named) for c in told["chips"]], page.width)
+    lines = page.table(head, [_chip(c, named=named) for c in told["chips"]])
     shares = [_share(chip["id"], share) for chip in told["chips"] for share in chip["shares"]]
     if shares:
-        lines += ["", *render.table(("CHIP", "SHARE", "TEMPLATE", "USED BY", "WHY"), shares, page.width)]
+        lines += ["", *page.table(("CHIP", "SHARE", "TEMPLATE", "USED BY", "WHY"), shares)]
     return lines
 
 
@@ -343,7 +365,7 @@ def _chip(chip: "shapes.Chip", *, named: bool) -> tuple[str, ...]:
 def faults(told: "shapes.Faults", page: Page, *, history: bool) -> list[str]:
     """Return one row for each fault; `history` adds when each cleared."""
     rows = told["machine"]
-    machine = render.table(_OF_MACHINE, [_machine_fault(row, page.face) for row in rows], page.width) if rows else []
+    machine = page.table(_OF_MACHINE, [_machine_fault(row, page.face) for row in rows]) if rows else []
     if not told["faults"]:
         return machine or (["no faults"] if history else ["no active faults"])
     head = ["CHIP", "CODE", "LEVEL", "COUNT", "SINCE", "CLEARED", "MODULE"]
@@ -351,7 +373,7 @@ def faults(told: "shapes.Faults", page: Page, *, history: bool) -> list[str]:
     if not history:
         head.remove("CLEARED")
         table = [(*row[:5], row[6]) for row in table]
-    return [*render.table(head, table, page.width), *([""] if machine else []), *machine]
+    return [*page.table(head, table), *([""] if machine else []), *machine]
 
 
 _OF_MACHINE = ("PART", "CODE", "LEVEL", "COUNT", "SINCE", "WHAT")

@@ -27,7 +27,7 @@ def episodes(told: "shapes.Episodes", page: Page) -> list[str]:
         )
         for e in told["episodes"]
     ]
-    return render.table(("EPISODE", "RING", "BEGAN", "TOOK", "OUTCOME", "CAUSE"), table, page.width)
+    return page.table(("EPISODE", "RING", "BEGAN", "TOOK", "OUTCOME", "CAUSE"), table)
 
 
 def all_notes(told: "shapes.History", page: Page) -> list[str]:
@@ -38,7 +38,7 @@ def all_notes(told: "shapes.History", page: Page) -> list[str]:
         (page.face.clock(n["at"]), str(n["episode"] or "-"), n["kind"], page.face.local(n["text"]))
         for n in told["notes"]
     ]
-    return render.table(("AT", "EPISODE", "KIND", "WHAT"), table, page.width)
+    return page.table(("AT", "EPISODE", "KIND", "WHAT"), table)
 
 
 def event(told: "shapes.HistoryLine", page: Page) -> str:
@@ -55,16 +55,16 @@ def episode(told: "shapes.Timeline", page: Page) -> list[str]:
     head = f"episode {shown['number']}{ring}: {shown['outcome']}, began {page.face.when(shown['began'])}{took}"
     cause = [f"cause: {shown['cause']}"] if shown["cause"] else []
     told_cause = [line for text in cause for line in render.paragraph(text, page.width, "  ")]
-    return [*render.paragraph(head, page.width, "  "), *told_cause, "", *notes(told["notes"], page.width)]
+    return [*render.paragraph(head, page.width, "  "), *told_cause, "", *notes(told["notes"], page)]
 
 
-def notes(found: "Iterable[shapes.TimelineLine]", width: int) -> list[str]:
+def notes(found: "Iterable[shapes.TimelineLine]", page: Page) -> list[str]:
     """Return a line for each note: how long after the beginning, what it is about, and what it says."""
     table = [(offset(n["offset"]), n["kind"], n["text"]) for n in found]
     if not table:
         return ["no timeline is kept of it"]
     size = max(len(row[0]) for row in table)
-    return render.table(("AFTER".rjust(size), "KIND", "WHAT"), [(a.rjust(size), b, c) for a, b, c in table], width)
+    return page.table(("AFTER".rjust(size), "KIND", "WHAT"), [(a.rjust(size), b, c) for a, b, c in table])
 
 
 def offset(seconds: float) -> str:
