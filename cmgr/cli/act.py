@@ -11,12 +11,11 @@ from cmgr import __version__, again
 from cmgr.cli import source
 from cmgr.cli.options import Common, argument, option
 from cmgr.cli.source import misused
-from cmgr.cli.text import out
+from cmgr.cli.text import out, progress
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.service.door.client import get, order, status
-from cmgr.view.text import timeline
 from cmgr.words import span
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 MACHINE = "machine"
 """The word for the machine around the chips in the place of a chip's number."""
-
-_LOOK_EVERY = 0.5
 
 _PROOF = "this proves that its containers stop and start, and that the driver of this machine resets these chips"
 
@@ -155,12 +152,12 @@ def drill(options: DrillOptions) -> int:
         return 0
     args: dict[str, object] = {"chip": options.chip, "stop": True}
     told = cast("shapes.Preview", order(path, "reset", **args, preview=True))
-    known = _episodes(path)
+    known = progress.episodes(path)
     if not _agreed(options, [*told["does"], _how_long(known, _ring_of(path, options.chip)), _PROOF]):
         return 0
     ordered = cast("shapes.ResetOrdered", order(path, "reset", **args))
     try:
-        return _followed(path, ordered, known[0]["number"] if known else 0)
+        return _verdict(progress.episode(path, ordered["ring"], known), ordered)
     except KeyboardInterrupt:
         out.remark(f"the drill goes on: cmgr status; cmgr cancel {options.chip} takes it back while it waits")
         raise
@@ -177,7 +174,7 @@ def _raise_fault(options: DrillOptions, path: str) -> None:
         out.told([f"chip {options.chip}: {raised['code']} is raised; Ctrl-C ends it"])
         out.flush()
         while get(path, "drill")["chip"] == options.chip:
-            time.sleep(_LOOK_EVERY)
+            time.sleep(progress.LOOK_EVERY)
     except KeyboardInterrupt:
         with suppress(CmgrError):  # It is over.
             order(path, "drill-end")
@@ -199,36 +196,11 @@ def _ring_of(path: str, chip: int) -> int:
     return next(each["ring"] for each in status(path)["chips"] if each["id"] == chip)
 
 
-def _episodes(path: str) -> "list[shapes.Episode]":
-    return cast("shapes.Episodes", get(path, "episodes"))["episodes"]
-
-
 def _how_long(known: "list[shapes.Episode]", ring: int) -> str:
     took = next((e["seconds"] for e in known if e["ring"] == ring and e["outcome"] == "recovered"), None)
     if took is None:
         return "how long that takes here is not known yet: no recovery of this ring is remembered"
     return f"the last recovery of this ring took {span(timedelta(seconds=took))}"
-
-
-def _followed(path: str, ordered: "shapes.ResetOrdered", before: int) -> int:
-    """Show the episode of the order as it happens, and return what `cmgr drill` ends with."""
-    shown, waits = 0, ""
-    while True:
-        number = next(
-            (e["number"] for e in _episodes(path) if e["ring"] == ordered["ring"] and e["number"] > before), 0
-        )
-        whole = cast("shapes.Timeline", get(path, f"episodes/{number}")) if number else None
-        if whole is not None:
-            out.told([f"{timeline.offset(n['offset'])} {n['kind']}: {n['text']}" for n in whole["notes"][shown:]])
-            shown = len(whole["notes"])
-            if whole["episode"]["ended"] is not None:
-                return _verdict(whole, ordered)
-        ring = next(ring for ring in status(path)["rings"] if ring["id"] == ordered["ring"])
-        if ring["phase"] == "waiting" and ring["reason"] != waits:
-            waits = ring["reason"]
-            out.told([waits])
-        out.flush()
-        time.sleep(_LOOK_EVERY)
 
 
 def _verdict(whole: "shapes.Timeline", ordered: "shapes.ResetOrdered") -> int:

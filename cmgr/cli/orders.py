@@ -1,5 +1,7 @@
 """The commands by which a person orders something of chips, containers, and the service."""
 
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
@@ -7,14 +9,14 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import NEEDED, Common, argument, option
-from cmgr.cli.text import out
-from cmgr.errors import CmgrError
+from cmgr.cli.text import out, progress
+from cmgr.errors import CmgrError, ServiceDown, chain
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.service.door.client import order, status
 from cmgr.view.text import reading
 from cmgr.view.text.render import Face
-from cmgr.words import counted, runs
+from cmgr.words import counted, runs, span
 
 if TYPE_CHECKING:
     from cmgr.view import shapes, slot_shapes
@@ -38,27 +40,73 @@ def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object
     raise typer.Exit
 
 
+Given = Callable[[int], None]
+
+CHIPS = "By their physical ids: 5, or 0-3,7."
+RINGS = "Any of each ring: 5, or 0-3,7."
+WAIT = "Show what happens until it is over; end with 1 if it does not end well."
+
+
+def _each(spelled: str, give: Given, choose: Callable[[frozenset[int]], Iterable[int]] = sorted) -> None:
+    """Give the order for each of these chips, whatever becomes of the others. Raises what has become of those in vain.
+
+    `choose`: returns those of them that need an order of their own.
+    """
+    failed, ended = list[CmgrError](), False
+    for chip in choose(frozenset[int](source.chips_of([spelled]))):
+        try:
+            give(chip)
+        except ServiceDown:
+            raise
+        except CmgrError as error:
+            failed.append(error)
+        except typer.Exit:
+            ended = True
+    if len(failed) > 1:
+        raise CmgrError("; ".join(map(chain, failed)), hint=failed[0].hint)
+    if failed:
+        raise failed[0]
+    if ended:
+        raise typer.Exit
+
+
+def _one_of_each_ring(path: str) -> Callable[[frozenset[int]], Iterable[int]]:
+    """Return what chooses of chips one of each ring: a ring is reset once. An unknown one is left to be refused."""
+
+    def chosen(chips: frozenset[int]) -> Iterable[int]:
+        if len(chips) == 1:
+            return chips
+        rings = {chip["id"]: chip["ring"] for chip in status(path)["chips"]}
+        first: dict[int, int] = {}
+        for chip in sorted(chips):
+            first.setdefault(rings.get(chip, -1 - chip), chip)
+        return first.values()
+
+    return chosen
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOptions(Ordering):
-    chip: int = argument("CHIP", "The chip's physical id.", min=0, complete="isolated")
+    chips: str = argument("CHIPS", CHIPS, complete="isolated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolateOptions(Ordering):
-    chip: int = argument("CHIP", "The chip's physical id.", min=0, complete="chips")
+    chips: str = argument("CHIPS", CHIPS, complete="chips")
     reason: str = option("--reason TEXT", "Why: everybody who looks is shown it.", NEEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetOptions(Ordering):
-    chip: int = argument("CHIP", "A chip of the ring.", min=0, complete="chips")
+    chips: str = argument("CHIPS", RINGS, complete="chips")
     stop: bool = option("--stop", "Stop the containers on its ring, and start them again afterwards.", False)
     yes: bool = option("--yes -y", "Do not ask before containers are stopped.", False)
+    wait: bool = option("--wait", WAIT, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelOptions(Ordering):
-    chip: int = argument("CHIP", "A chip of the ring.", min=0, complete="chips")
+    chips: str = argument("CHIPS", RINGS, complete="chips")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +120,7 @@ class ForgetOptions(Ordering):
 class ResumeOptions(Ordering):
     container: str | None = argument("CONTAINER", "Its name, NAMESPACE/NAME, or id.", None, complete="held_containers")
     all_: bool = option("--all", "Every container that was given up, and every ring that is kept back.", False)
+    wait: bool = option("--wait", WAIT, False)
 
 
 class Switch(StrEnum):
@@ -101,11 +150,14 @@ def release(options: ReleaseOptions) -> None:
 
     Faults that the chip still reports count again from now on.
     """
-    answer = _given(options, "release", chip=options.chip)
-    told = cast("shapes.Released", answer)
-    if told["isolated"]:
-        raise CmgrError(f"cannot release chip {options.chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
-    out.told([f"chip {options.chip}: released"])
+
+    def give(chip: int) -> None:
+        told = cast("shapes.Released", _given(options, "release", chip=chip))
+        if told["isolated"]:
+            raise CmgrError(f"cannot release chip {chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
+        out.told([f"chip {chip}: released"])
+
+    _each(options.chips, give)
 
 
 def isolate(options: IsolateOptions) -> None:
@@ -114,43 +166,77 @@ def isolate(options: IsolateOptions) -> None:
     It is not reset for its faults, and cmgr starts nothing on it. Its containers go on, unless isolation.on_isolate
     is stop.
     """
-    answer = _given(options, "isolate", chip=options.chip, reason=options.reason)
-    lines = [f"chip {options.chip}: isolated; cmgr release {options.chip} ends it"]
-    users = cast("shapes.Isolated", answer)["containers"]
-    out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
+
+    def give(chip: int) -> None:
+        answer = _given(options, "isolate", chip=chip, reason=options.reason)
+        lines = [f"chip {chip}: isolated; cmgr release {chip} ends it"]
+        users = cast("shapes.Isolated", answer)["containers"]
+        out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
+
+    _each(options.chips, give)
 
 
-def reset(options: ResetOptions) -> None:
+def reset(options: ResetOptions) -> int:
     """Reset the ring of a chip.
 
     All its chips together, under the rules of every reset: nobody must use them, and it counts in the budget.
     """
-    _emptied(options, "reset")
+    return _emptied(options, "reset")
 
 
-def test(options: ResetOptions) -> None:
+def test(options: ResetOptions) -> int:
     """Test the ring of a chip.
 
     By the program in reset.test, chip by chip, when nobody uses them; an isolated one too, where it is the one that you
     name. A chip that fails is reset within the budget of its ring, and then isolated.
     """
-    _emptied(options, "test")
+    return _emptied(options, "test")
 
 
-def _emptied(options: ResetOptions, do: str) -> None:
-    """Order what a ring has to be empty for."""
+def _emptied(options: ResetOptions, do: str) -> int:
+    """Order what rings have to be empty for."""
+    path = source.socket_of(options)
     if options.stop and not options.yes and not options.dry_run:
-        stopped = ", ".join(reading.users_of_ring(status(source.socket_of(options)), options.chip))
-        refusal = f"cannot {do} chip {options.chip}: this stops {stopped}, and nobody can be asked"
-        if stopped:
-            out.confirm(refusal, f"This stops {stopped}. Go on?")
-    answer = _given(options, do, chip=options.chip, stop=options.stop)
-    told = cast("shapes.ResetOrdered", answer)
-    chips, users = listed(map(ChipId, told["chips"])), told["containers"]
-    lines = [f"chip {options.chip}: the {do} of ring {told['ring']} ({chips}) is ordered"]
-    lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
-    lines += [f"stopped for it, and not started again by cmgr: {', '.join(left)}"] if (left := told["left"]) else []
-    out.told([*lines, "cmgr status shows how it goes"])
+        _agreed(path, options.chips, do)
+    known = progress.episodes(path) if options.wait else []
+    rings: dict[int, int] = {}
+
+    def give(chip: int) -> None:
+        told = cast("shapes.ResetOrdered", _given(options, do, chip=chip, stop=options.stop))
+        rings[told["ring"]] = chip
+        chips, users = listed(map(ChipId, told["chips"])), told["containers"]
+        lines = [f"chip {chip}: the {do} of ring {told['ring']} ({chips}) is ordered"]
+        lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
+        left = told["left"]
+        lines += [f"stopped for it, and not started again by cmgr: {', '.join(left)}"] if left else []
+        out.told([*lines, *["cmgr status shows how it goes"] * (not options.wait)])
+
+    _each(options.chips, give, _one_of_each_ring(path))
+    return _awaited(path, rings, known) if options.wait else 0
+
+
+def _agreed(path: str, spelled: str, do: str) -> None:
+    """Ask whether those on the rings of these chips are to be stopped."""
+    told, chips = status(path), source.chips_of([spelled])
+    stopped = ", ".join(dict.fromkeys(name for chip in sorted(chips) for name in reading.users_of_ring(told, chip)))
+    if stopped:
+        refusal = f"cannot {do} chip {spelled}: this stops {stopped}, and nobody can be asked"
+        out.confirm(refusal, f"This stops {stopped}. Go on?")
+
+
+def _awaited(path: str, rings: Mapping[int, int], known: "list[shapes.Episode]") -> int:
+    """Show the episodes of these rings, by each the chip that was named, until they are over."""
+    well = True
+    for ring, chip in rings.items():
+        try:
+            told = progress.episode(path, ring, known)["episode"]
+        except KeyboardInterrupt:
+            out.remark(f"the order stands: cmgr status; cmgr cancel {chip} takes it back while it waits")
+            raise
+        well = well and told["outcome"] == "recovered"
+        took = span(timedelta(seconds=told["seconds"]))
+        out.told([f"ring {ring}: {told['outcome']}, episode {told['number']}, after {took}"])
+    return 0 if well else 1
 
 
 def cancel(options: CancelOptions) -> None:
@@ -158,13 +244,16 @@ def cancel(options: CancelOptions) -> None:
 
     Containers that were stopped for it are started again. After its beginning it cannot be taken back.
     """
-    answer = _given(options, "cancel", chip=options.chip)
-    users = cast("shapes.ResetOrdered", answer)["containers"]
-    lines = [f"chip {options.chip}: the order is taken back"]
-    out.told([*lines, f"started again where its chips are well: {', '.join(users)}"] if users else lines)
+
+    def give(chip: int) -> None:
+        users = cast("shapes.ResetOrdered", _given(options, "cancel", chip=chip))["containers"]
+        lines = [f"chip {chip}: the order is taken back"]
+        out.told([*lines, f"started again where its chips are well: {', '.join(users)}"] if users else lines)
+
+    _each(options.chips, give, _one_of_each_ring(source.socket_of(options)))
 
 
-def resume(options: ResumeOptions) -> None:
+def resume(options: ResumeOptions) -> int:
     """Start a container again that has failed or was given up.
 
     With --all every one of them, and the rings begin that the limits keep back. The same safety rules hold as for
@@ -172,12 +261,17 @@ def resume(options: ResumeOptions) -> None:
     """
     if options.all_ is (options.container is not None):
         raise typer.BadParameter("give a CONTAINER or --all")
+    if options.wait and options.all_:
+        raise typer.BadParameter("--wait goes with a CONTAINER")
     answer = _given(options, "resume", **({"all": True} if options.all_ else {"container": options.container}))
     if options.all_:
         _resume_all(cast("shapes.AllResumed", answer))
-    else:
-        told = cast("shapes.Resumed", answer)
-        out.told([f"{told['container']}: will be started as soon as its chips allow"])
+        return 0
+    told = cast("shapes.Resumed", answer)
+    out.told([f"{told['container']}: will be started as soon as its chips allow"])
+    if not options.wait or options.container is None:
+        return 0
+    return 0 if progress.container(source.socket_of(options), options.container) else 1
 
 
 def _resume_all(told: "shapes.AllResumed") -> None:
