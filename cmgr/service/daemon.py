@@ -137,7 +137,7 @@ class Service:
 
     def _doors(self, reload: Reload | None, look: "Callable[[], shapes.Check]") -> tuple[Part, ...]:
         """Make the parts that others ask, which can be there before the chips are known."""
-        node, now, log = (lambda: self._loop.node), self._clock.now, self._log
+        node, now, log = self._loop.booked, self._clock.now, self._log
         roles = Roles(self._config)
         desk, reloader = Desk(self._inbox), Reloader(reload, self._accept, log, self._notifier)
         self._signals(reloader)

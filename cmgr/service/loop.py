@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from threading import Event as Flag
 
 from cmgr.errors import HANGS_HINT, CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.model.invariants import unsafe
@@ -35,6 +36,9 @@ _OUT = timedelta(milliseconds=10)
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
+_SAVES = 0.25
+"""So many seconds an answer waits for a save that is under way: one takes milliseconds, and a disk may hang."""
+
 HANGS = timedelta(seconds=10)
 """A thread that does not come back for so long hangs: it comes back every 5 s at the least."""
 
@@ -54,6 +58,8 @@ class Loop:
         self._back: datetime | None = None
         self._quiet: tuple[Node, datetime] | None = None
         self._untold: list[Step] = []
+        self._booked = Flag()
+        self._booked.set()
         self._inbox = inbox
         self._store = store
         self._send = send
@@ -88,6 +94,15 @@ class Loop:
                 pruned = clock.now()
                 prune()
 
+    def booked(self) -> Node:
+        """Return the node, which is not older than the books unless a save hangs. Any thread but the deciding one.
+
+        Between its commit and `node` the deciding thread can lose the processor, and whoever has read the books since
+        would be told less. It waits for nobody itself: a lock could be held by a reader that has lost the processor.
+        """
+        self._booked.wait(_SAVES)
+        return self.node
+
     def hang(self, now: datetime) -> Iterator[Trouble]:
         """Yield that this thread has not come back for too long, if it serves. Any thread."""
         since = self._back
@@ -115,8 +130,12 @@ class Loop:
             node, commands = self._decide(node, together)
             notes += [c for c in commands if isinstance(c, Note)]
             actions += [c for c in commands if not isinstance(c, Note)]
-        written = self._save(node, actions, notes)
-        before, self.node = self.node, node
+        self._booked.clear()
+        try:
+            written = self._save(node, actions, notes)
+            before, self.node = self.node, node
+        finally:
+            self._booked.set()
         if send:
             # Nothing that goes out with stops is in such a hurry, and each makes the next one later.
             for action in sorted(actions, key=lambda a: not isinstance(a, StopContainer)):

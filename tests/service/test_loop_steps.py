@@ -1,6 +1,7 @@
 """Single steps of the deciding thread: what it sends, and to what it does not. Time is moved by hand."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from cmgr.model.values.messages.commands import (
     Action,
     CommandId,
     ListContainers,
+    Note,
     NoteKind,
     ResetRing,
     SetRestartPolicy,
@@ -37,6 +39,7 @@ from cmgr.model.values.messages.facts import (
     Tick,
 )
 from cmgr.model.values.messages.reset_facts import ResetPrepared
+from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.service.inbox import Inbox
@@ -46,6 +49,7 @@ from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader
 from tests.service.door.desk import CODE, POLICY, Done, Heard
+from tests.support.waiting import PATIENCE
 
 
 class Clock:
@@ -131,6 +135,37 @@ def test_a_restart_policy_is_not_switched_off_unless_it_is_written_what_it_was(d
     desk.loop._send_one(back, written=False)
     desk.loop._send_one(off, written=True)
     assert desk.sent == [back, off]
+
+
+def test_no_answer_is_older_than_the_books_though_the_decider_loses_the_processor(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cmgr status` said "in an episode" for a moment after the history had said that this is over."""
+    answers: list[bool] = []
+    asked = threading.Event()
+
+    class Watched(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            del timeout
+            asked.set()
+            return super().wait(PATIENCE)
+
+    def ask() -> None:
+        answers.append(bool(desk.loop.booked().rings))
+        asked.set()
+
+    monkeypatch.setattr(desk.loop, "_booked", Watched())
+    save, asking = desk.store.save, threading.Thread(target=ask)
+
+    def saved(node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> None:
+        save(node, actions, notes)
+        asking.start()
+        assert asked.wait(PATIENCE)
+
+    monkeypatch.setattr(desk.store, "save", saved)
+    desk.step(Restarted(desk.chips, ("sim",)))
+    asking.join(PATIENCE)
+    assert answers == [True]
 
 
 def test_a_decision_that_meets_a_bug_costs_that_event_alone(desk: Desk) -> None:

@@ -90,7 +90,7 @@ class Metrics(Part):
 
     def _look(self) -> Look:
         loop, inbox, driver = self._sources.loop, self._sources.inbox, self._sources.driver
-        node, now = loop.node, self._sources.clock.now()
+        node, now = loop.booked(), self._sources.clock.now()
         return Look(
             node=node,
             tally=self._tally,
