@@ -101,7 +101,8 @@ class Vendor:
     faults, are called. `library`: the name of the library that the driver calls. `tables`: the directory of
     levels.json, rules.json, meanings.json, and advice.json with the kinds of advice that meanings name. `settings`: the
     table of the configuration that has the driver's name, a frozen dataclass of settings that all have defaults.
-    `sentence`: what that table is for. `former`: settings that it had, and that are still taken, without effect.
+    `sentence`: what that table is for. `former`: settings that it had, by
+    name, as in `config.former`.
     `open` takes the configuration, and how units of systemd are reached, if this one may reset, and returns a
     `drivers.RealDriver`; it raises `DriverError`. `places` takes the configuration and returns where the library was
     looked for, `stopped` takes it and returns the units of systemd that are stopped for each reset, those of the
@@ -130,7 +131,7 @@ class Vendor:
     stopped: Callable[[Any], tuple[str, ...]] = lambda _: ()
     told_too: Callable[[Any, Any, Mapping[Any, Mapping[str, float | str]]], Iterable[Told]] = lambda *_: ()
     rank_table: Callable[[Sequence[Server]], Mapping[str, object]] | None = None
-    former: tuple[str, ...] = ()
+    former: Mapping[str, str] = field(default_factory=dict)
     give_back: Callable[[Any, OpenUnits], Iterable[Given]] = lambda *_: ()
     support: Callable[[Sequence[Chip]], Support] = lambda _: Support()
     page: str = ""

@@ -13,13 +13,6 @@ class Alarms:
     timeout: Annotated[timedelta, Meta("How long a receiver may take over one request.", within=("100ms", "5m"))] = (
         timedelta(seconds=5)
     )
-    backoff: Annotated[
-        timedelta, Meta("The wait after a request that failed, doubled each time.", within=("10ms", "1h"))
-    ] = timedelta(seconds=1)
-    backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("10ms", "24h"))] = timedelta(minutes=1)
-    queue: Annotated[
-        int, Meta("How many alarms wait for one receiver at most; then the oldest is dropped.", within=(1, 100000))
-    ] = 1000
     deaf_after: Annotated[
         timedelta,
         Meta(
@@ -33,13 +26,6 @@ class Alarms:
             within=("0s", "24h"),
         ),
     ] = timedelta(seconds=60)
-    network_after: Annotated[
-        timedelta,
-        Meta(
-            "How long dead links keep new work away before that is an alarm: those of one switch die together.",
-            within=("0s", "1h"),
-        ),
-    ] = timedelta(seconds=5)
     receivers: Annotated[tuple[Receiver, ...], Meta("The receivers of alarms.")] = ()
 
 
@@ -71,6 +57,3 @@ class Bundles:
     log_lines: Annotated[
         int, Meta("How many lines of each container's output are in it, the last ones.", within=(0, 100000))
     ] = 200
-    timeout: Annotated[
-        timedelta, Meta("How long the starts after a reset wait for its bundle at most.", within=("100ms", "1m"))
-    ] = timedelta(seconds=5)

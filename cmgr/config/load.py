@@ -9,12 +9,13 @@ from types import MappingProxyType
 from typing import Any
 
 from cmgr import trust
+from cmgr.config import former
 from cmgr.config.engine import contradictions as of_fleet
 from cmgr.config.kinds import Many, Rows
 from cmgr.config.receivers import contradictions as of_receivers
 from cmgr.config.reporters import Reporter
 from cmgr.config.roles import ANYBODY, Holder
-from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings, values
+from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings, values, variable
 from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted, told
@@ -34,11 +35,6 @@ CONFIG_VARIABLE = "CMGR_CONFIG"
 
 HOOK_VARIABLE = "CMGR_HOOK"
 """This and what begins so is told to hooks, which may run `cmgr` themselves: it sets nothing."""
-
-_FORMER = frozenset({"log.max_size", "log.max_age", "log.max_files"}) | {
-    f"{vendor.name}.{name}" for vendor in vendors() for name in vendor.former
-}
-"""Settings of version 0.1.0 that do nothing any more: an upgrade must not keep the service from starting."""
 
 _ELSEWHERE: Mapping[str, str] = {
     "levels.NotHandleFault": "; nothing is done about such faults",
@@ -96,6 +92,20 @@ def in_file(path: str) -> dict[str, object]:
     if mistakes:
         raise _refused(mistakes)
     return {item.setting.key: item.raw for item in said if isinstance(item, Given)}
+
+
+def without_effect(path: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what is set and does nothing any more, as it is written there, with what is so in its place.
+
+    Raises `ConfigError`.
+    """
+    table = _table(path or environ.get(CONFIG_VARIABLE) or None)
+    for key, why in former.FORMER.items():
+        at, _, name = key.rpartition(".")
+        if name in table.get(at, _NOTHING):
+            yield key, why
+        if variable(key) in environ:
+            yield variable(key), why
 
 
 def written(config: Config) -> str:
@@ -191,7 +201,7 @@ def _from_file(table: Mapping[str, Any], tables: Iterable[Section], source: str)
     def walk(inner: Mapping[str, Any], at: str) -> Iterator[Given | str]:
         for name, raw in inner.items():
             key = f"{at}.{name}" if at else name
-            if key in _FORMER and "." not in name:
+            if key in former.FORMER and "." not in name:
                 continue
             # A quoted name with a dot in it ("docker.socket" = ...) is another name than the dotted key.
             if "." in name or (key not in settings and key not in known):
@@ -216,12 +226,12 @@ def _unknown(at: str, name: str, source: str, keys: Iterable[str]) -> str:
 def _from_environment(environ: Mapping[str, str], settings: Iterable[Setting]) -> Iterator[Given | str]:
     """Yield what the variables say that begin with `CMGR_`."""
     variables = {setting.variable: setting for setting in settings}
-    former = {PREFIX + key.replace(".", "_").upper() for key in _FORMER}
+    without_effect = {variable(key) for key in former.FORMER}
     for name in sorted(environ):
         setting = variables.get(name)
         if setting is not None:
             yield Given(setting, setting.kind.parse(environ[name]), f"environment variable {name}")
-        elif name.startswith(PREFIX) and name not in (CONFIG_VARIABLE, *former) and not _is_told(name):
+        elif name.startswith(PREFIX) and name not in (CONFIG_VARIABLE, *without_effect) and not _is_told(name):
             yield f"{plain(name)} (environment): there is no such setting{did_you_mean(name, variables)}"
 
 
@@ -287,7 +297,6 @@ def _contradictions(config: Config) -> Iterator[str]:
     for name, backoff, most in (
         ("reset", config.reset.backoff, config.reset.backoff_max),
         ("retry", config.retry.backoff, config.retry.backoff_max),
-        ("alarms", config.alarms.backoff, config.alarms.backoff_max),
     ):
         if backoff > most:
             yield f"{name}.backoff: must not be longer than {name}.backoff_max"

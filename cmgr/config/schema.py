@@ -17,6 +17,11 @@ from cmgr.model.values.handling.calendar import Window
 PREFIX = "CMGR_"
 
 
+def variable(key: str) -> str:
+    """Return the variable of the environment that sets this."""
+    return PREFIX + key.replace(".", "_").upper()
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting. `default` is `dataclasses.MISSING` where it must be given."""
@@ -29,7 +34,7 @@ class Setting:
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return PREFIX + self.key.replace(".", "_").upper()
+        return variable(self.key)
 
 
 @dataclass(frozen=True, slots=True)

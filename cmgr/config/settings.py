@@ -143,13 +143,6 @@ class Export:
     dir: Annotated[
         str, Meta("The directory in which each document is kept as a file of its own; empty: none.", form=Form.PATH)
     ] = ""
-    every: Annotated[
-        timedelta,
-        Meta(
-            "How often the files are renewed when nothing has changed: older ones are of a dead cmgr.",
-            within=("1s", "1h"),
-        ),
-    ] = timedelta(seconds=60)
     node: Annotated[str, Meta("The name of this machine in them; empty: its host name.")] = ""
 
 

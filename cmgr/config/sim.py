@@ -120,11 +120,6 @@ class Sim:
     ] = 0
     boots: Annotated[bool, Meta("Whether the chips ever finish booting after a reset.")] = True
     incurable: Annotated[tuple[str, ...], Meta("Codes of faults that no reset cures.", form=Form.CODE)] = ()
-    lose_events: Annotated[int, Meta("How many fault events, the first ones, are lost.", within=(0, 1000000))] = 0
-    double_events: Annotated[
-        int, Meta("How many fault events, the first ones, are told twice.", within=(0, 1000000))
-    ] = 0
-    delay_events: Annotated[timedelta, Meta("How late each fault event is told.", within=("0s", "1h"))] = NO_TIME
     silent: Annotated[tuple[int, ...], Meta("Chips that do not answer.", within=(0, MAX_CHIPS - 1))] = ()
     world: Annotated[
         str,

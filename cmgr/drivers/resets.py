@@ -34,35 +34,26 @@ def of_one_ring(
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """How a chip sleeps: in a reset, or after one, when it is `believed` to boot until then (monotonic, seconds).
+    """How a chip sleeps: in a reset, or after one, which was over at `since` (monotonic, seconds).
 
     It may be booting as long as it is not up, `until` it has had its time for that.
     """
 
     in_reset: bool = False
-    believed: float | None = None
+    since: float | None = None
     until: float = math.inf
-
-    @property
-    def settles(self) -> bool:
-        """Whether a reset is so recent that the chip is not even to be asked."""
-        return self.believed is not None and time.monotonic() < self.believed
 
     @property
     def boots(self) -> bool:
         """Whether a chip that is not up may be booting."""
-        return self.believed is not None and time.monotonic() < self.until
+        return self.since is not None and time.monotonic() < self.until
 
 
 class Resets:
-    """Any thread. `settle`: so many seconds after a reset its chips are believed to boot, whatever they say.
+    """Any thread. `boot`: so many seconds chips may take to boot after a reset."""
 
-    `boot`: so many they may take.
-    """
-
-    def __init__(self, settle: float, boot: float = math.inf) -> None:
-        self._settle = settle
-        self._late = max(0.0, boot - settle)
+    def __init__(self, boot: float = math.inf) -> None:
+        self._boot = boot
         self._lock = threading.Condition()
         self._in_reset: set[ChipId] = set()
         self._called: set[ChipId] = set()
@@ -100,9 +91,8 @@ class Resets:
             self._lock.wait_for(lambda: not self._called)
 
     def expect_boots(self, chips: Sequence[ChipId]) -> None:
-        believed = time.monotonic() + self._settle
         with self._lock:
-            self._booting.update(dict.fromkeys(chips, believed))
+            self._booting.update(dict.fromkeys(chips, time.monotonic()))
 
     def end(self, chips: Sequence[ChipId]) -> None:
         with self._lock:
@@ -113,14 +103,14 @@ class Resets:
             return self._of(chip)
 
     def _of(self, chip: ChipId) -> Sleep:
-        believed = self._booting.get(chip)
-        until = math.inf if believed is None else believed + self._late
-        return Sleep(chip in self._in_reset | self._called, believed, until)
+        since = self._booting.get(chip)
+        until = math.inf if since is None else since + self._boot
+        return Sleep(chip in self._in_reset | self._called, since, until)
 
     def is_up(self, chip: ChipId, seen: Sleep) -> None:
         """The chip has answered that it is up; that says nothing of a reset that came after `seen`."""
         with self._lock:
-            if self._booting.get(chip) == seen.believed:
+            if self._booting.get(chip) == seen.since:
                 self._booting.pop(chip, None)
 
     def asleep(self) -> frozenset[ChipId]:

@@ -3,7 +3,7 @@ alarms go by. "All is well" is said when it is empty, and only then.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.model.holds.restarters import is_fought_for
@@ -57,6 +57,9 @@ from cmgr.words import counted, one_line, stamp_or_none, times
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
+
+_REFUSED_FOR_LONG = timedelta(minutes=10)
+"""How long the driver may refuse to begin a reset before a person is told: none of that counts, or isolates."""
 
 UNCLEAR_PASSED = "the driver lists no process of it on the ring, so that the reset does not wait for it"
 WIDENED = "its reset waited too long for containers that are not on a faulty chip (reset.widen_after)"
@@ -199,7 +202,7 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
     yield from _unclear(node, ring)
     if _refused_for_long(node, ring):
         text = f"the driver does not begin the reset of ring {ring.id}"
-        why = f"it was asked {times(ring.refusals)} (reset.refused_after); {ring.reason}"
+        why = f"it was asked {times(ring.refusals)}; {ring.reason}"
         yield Trouble(
             TroubleKind.REFUSED, f"ring {ring.id}", text, why, GOES_ON_ASKING, ring.refused, ring=ring.id,
             episode=ring.episode, chips=ring.chips, containers=tuple(h.name for h in holds_on(node, ring)),
@@ -224,7 +227,7 @@ def _refused_for_long(node: Node, ring: Ring) -> bool:
     """Return whether the driver has begun no reset for so long, by its last answer, which brought it to this phase."""
     if ring.refused is None or ring.since is None or ring.phase not in (Phase.WAITING, Phase.RESETTING):
         return False
-    return ring.since - ring.refused >= node.policy.reset.refused_after
+    return ring.since - ring.refused >= _REFUSED_FOR_LONG
 
 
 def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:

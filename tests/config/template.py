@@ -24,7 +24,8 @@ _PAGE_HEAD = f"""\
 `cmgr` reads `{DEFAULT_PATH}`, or the file that `--config` or the variable `{CONFIG_VARIABLE}` names. The file is TOML.
 It must be owned by root or by the user who runs cmgr, have a mode no wider than 0640, and be no symbolic link; the
 same holds for the fault table and the rules that it names. No directory that leads there may be another user's, or be
-writable by others without a sticky bit. `cmgr check` lists every mistake in it.
+writable by others without a sticky bit. `cmgr check` lists every mistake in it, and the settings
+of a former version, which are taken and do nothing any more.
 
 A variable of the environment overrides the file, a flag overrides both. The value of a variable is written without
 quotes, a list with commas. Durations are written `500ms`, `60s`, `5m`, `2h30m` or `90d`.

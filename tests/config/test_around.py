@@ -57,11 +57,6 @@ def test_unknown_events_and_formats_are_mistakes(file: Path) -> None:
     assert [said.partition(" = ")[0] for said in found] == ["alarms.receivers[1].format", "alarms.receivers[1].events"]
 
 
-def test_a_back_off_longer_than_its_longest_is_a_mistake(file: Path) -> None:
-    (said,) = mistakes(written(file, '[alarms]\nbackoff = "2m"\nbackoff_max = "1m"\n'))
-    assert said == "alarms.backoff: must not be longer than alarms.backoff_max"
-
-
 def test_hooks_can_be_switched_off_and_bundles_too(file: Path) -> None:
     config = from_text(file, '[hooks]\ndir = ""\n[bundles]\nkeep = 0\n')
     assert (config.hooks.dir, config.bundles.keep) == ("", 0)

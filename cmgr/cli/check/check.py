@@ -1,7 +1,7 @@
 """The command that looks at everything the service needs, and changes nothing."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,9 +43,17 @@ def check(options: CheckOptions) -> int:
     except ConfigError as error:
         found = [of_error("configuration", error)]
     else:
-        found = [Finding("configuration", OK, _read_from(options)), *findings(config)]
+        found = [Finding("configuration", OK, _read_from(options)), *_without_effect(options), *findings(config)]
         found += [*directories(config), *rotation(config.log.file)]
     return _told(options, found)
+
+
+def _without_effect(options: CheckOptions) -> "Iterator[Finding]":
+    from cmgr.cli.check.finding import WARNING, Finding
+    from cmgr.config.load import without_effect
+
+    for name, why in without_effect(str(options.config or ""), os.environ):
+        yield Finding("configuration", WARNING, f"{name} has no effect any more: {why}", "take it out")
 
 
 def _told(options: CheckOptions, found: "Sequence[Finding]") -> int:

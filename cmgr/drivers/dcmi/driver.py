@@ -84,7 +84,7 @@ class DcmiDriver:
         self._severities = Severities(files.severities)
         self._unasked: set[ChipId] = set()
         self._downs = Downs()
-        self._resets = Resets(settings.settle.total_seconds())
+        self._resets = Resets()
         path = libraries.find(libraries.Where(WANTED, settings.library))
         check_host()
         # However long that takes: it may be ten minutes for each chip that does not answer.
@@ -156,11 +156,9 @@ class DcmiDriver:
             return ChipReport(chip, booted=False, in_reset=True)
         if time.monotonic() >= until:
             return ChipReport(chip, error="others took too long to answer")
-        if sleep.settles:
-            return ChipReport(chip, booted=False)
         lost = self._watch.lost
         try:
-            reading = self._reading(known, until, after_reset=sleep.believed is not None)
+            reading = self._reading(known, until, after_reset=sleep.since is not None)
         except DriverError as error:
             self._watch.could_not_read(chip)
             return ChipReport(chip, error=error.message)

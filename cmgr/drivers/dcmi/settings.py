@@ -5,7 +5,6 @@ from typing import Annotated
 
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
-from cmgr.model.values.handling.policy import NO_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +27,6 @@ class Dcmi:
         bool, Meta("Whether a reset that failed is tried again through the out-of-band channel, where there is one.")
     ] = False
     booted: Annotated[int, Meta("The boot status of a chip that has booted.", within=(0, 65535))] = 16
-    settle: Annotated[
-        timedelta,
-        Meta("How long after the call that resets a chip its boot status is not believed.", within=("0s", "10m")),
-    ] = NO_TIME
     hccn_tool: Annotated[
         str,
         Meta(

@@ -48,6 +48,6 @@ VENDOR = Vendor(
     places=_places,
     told_too=_told_too,
     rank_table=ranktable.table,
-    former=("subscribe",),
+    former={"subscribe": "cmgr subscribes as soon as it can", "settle": "chips are believed at once"},
     support=support,
 )

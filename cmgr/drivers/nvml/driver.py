@@ -81,7 +81,7 @@ class NvmlDriver:
         path = libraries.find(libraries.Where(WANTED, settings.library))
         self._settings = settings = in_its_root(settings, path)
         self._seconds = settings.call_timeout.total_seconds()
-        self._resets = Resets(settings.settle.total_seconds(), boot.total_seconds())
+        self._resets = Resets(boot.total_seconds())
         frozen.finish(*ANSWERS)  # Now for all: each process of a GPU would compile them for itself.
         self._session = Session(path, EVENTS)
         try:
@@ -184,8 +184,6 @@ class NvmlDriver:
         seconds = min(self._seconds, until - time.monotonic())
         if seconds <= 0:
             return ChipReport(chip, error="others took too long to answer")
-        if sleep.settles:
-            return ChipReport(chip, booted=False)
         began = time.monotonic()
         try:
             reading = self._reading(known, seconds, after_reset=sleep.boots)
@@ -196,7 +194,7 @@ class NvmlDriver:
             return ChipReport(chip, error=error.message)
         if not reading.booted:
             return ChipReport(chip, booted=False, unwell=reading.awaits)
-        if sleep.believed is not None:
+        if sleep.since is not None:
             self._is_up(chip, sleep)
         asked = Asked(reading.action, began, not reading.conditions)
         codes = (*self._watch.sift(chip, reading.conditions), *self._xids.codes(known.bus, asked))

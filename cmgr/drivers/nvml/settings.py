@@ -5,7 +5,6 @@ from typing import Annotated
 
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
-from cmgr.model.values.handling.policy import NO_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,6 @@ class Nvml:
     reset_timeout: Annotated[
         timedelta, Meta("How long the program may take over the reset of GPUs.", within=("1s", "1h"))
     ] = timedelta(minutes=3)
-    settle: Annotated[
-        timedelta,
-        Meta("How long after a reset the answers of its GPUs are not believed.", within=("0s", "10m")),
-    ] = NO_TIME
     retry: Annotated[
         timedelta, Meta("The wait before events are listened for again when that failed.", within=("10ms", "1m"))
     ] = timedelta(seconds=1)

@@ -41,6 +41,7 @@ VENDOR = Vendor(
     tables=Path(__file__).parent / "tables",
     settings=Nvml,
     sentence="The driver of NVIDIA GPUs.",
+    former={"settle": "GPUs are believed at once"},
     open=_open,
     places=_places,
     stopped=lambda config: config.drivers.nvml.stop_units,

@@ -4,8 +4,6 @@ One condition guards all of it; time comes from a function, so that tests move i
 (`tests/drivers/sim/driver.py`).
 """
 
-import heapq
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,13 +53,9 @@ class SimDriver:
         self._script = sorted(settings.script, key=lambda event: event.after)[self._past.played :]
         self._machine = sorted(settings.machine, key=lambda event: event.after)
         self._machine_played = 0
-        self._lose = settings.lose_events
-        self._double = settings.double_events
-        self._delay = settings.delay_events.total_seconds()
         self._boots = settings.boots
         self._in_reset: set[ChipId] = set()
-        self._untold: list[tuple[float, int, DriverFact]] = []
-        self._serial = itertools.count()
+        self._untold: list[DriverFact] = []
         self._swept: dict[ChipId, object] = {}
         self._sweep_at = NEVER
         self._teller: threading.Thread | None = None
@@ -164,16 +158,9 @@ class SimDriver:
 
     def _tell(self, fact: DriverFact) -> None:
         # Events before `watch` are told to nobody, and do not count.
-        if self._teller is None:
-            return
-        if self._lose > 0:
-            self._lose -= 1
-            return
-        times = 2 if self._double > 0 else 1
-        self._double = max(0, self._double - 1)
-        for _ in range(times):
-            heapq.heappush(self._untold, (self._now() + self._delay, next(self._serial), fact))
-        self._changed.notify_all()
+        if self._teller is not None:
+            self._untold.append(fact)
+            self._changed.notify_all()
 
     def _run(self, tell: Callable[[DriverFact], None]) -> None:
         while True:
@@ -202,8 +189,8 @@ class SimDriver:
             self._machine_played = due
             self._try_to_save()
             facts.append(sim_machine.told(self._machine[:due], self._past.began))
-        while self._untold and self._untold[0][0] <= self._now():
-            facts.append(heapq.heappop(self._untold)[2])
+        facts += self._untold
+        self._untold.clear()
         return facts
 
     def _changed_chips(self) -> Iterator[ChipId]:
@@ -216,11 +203,10 @@ class SimDriver:
                 yield chip.id
 
     def _pause(self) -> float | None:
-        untold = self._untold[0][0] if self._untold else NEVER
         script = self._due_at(self._script[0]) if self._script else NEVER
         later = self._machine[self._machine_played :]
         ailing = self._began + later[0].after.total_seconds() if later else NEVER
-        soonest = min(untold, script, ailing, self._sweep_at, self._chips.next_boot())
+        soonest = min(script, ailing, self._sweep_at, self._chips.next_boot())
         return None if soonest == NEVER else max(0.0, soonest - self._now())
 
     def _due_at(self, event: SimEvent) -> float:

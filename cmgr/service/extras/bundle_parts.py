@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A reset that was ordered: the machine as it was then, the time, and until when its bundle is waited for.
+    """A reset that was ordered: the machine as it was then, the time, and until when its parts are waited for.
 
     `until`: in seconds of the monotonic clock.
     """
@@ -66,7 +66,6 @@ class Made:
 
 def parts(sources: Sources, made_for: Made, settings: Bundles) -> list[Part]:
     """Return the parts for this reset. A part that is late, with the time nearly up, is left out and named."""
-    until = made_for.until - settings.timeout.total_seconds() * 0.2
     node, ring, at = made_for.node, made_for.ring, made_for.at
     own = view.Own("ready", sources.driver.name, tuple(node.runtimes))
     made = [
@@ -80,7 +79,7 @@ def parts(sources: Sources, made_for: Made, settings: Bundles) -> list[Part]:
         partial(_of_container, sources, container, settings.log_lines, number)
         for number, container in enumerate(on_ring(node, ring), 1)
     ]
-    found, missing = _gathered(jobs, until)
+    found, missing = _gathered(jobs, made_for.until)
     made += found
     return [*made, Part("missing.txt", "".join(f"{line}\n" for line in missing))] if missing else made
 

@@ -29,6 +29,9 @@ from cmgr.service.log.setup import Log
 DIRECTORY = "bundles"
 """Its name in the state directory."""
 
+LATE = 5.0
+"""How many seconds the starts after a reset wait for its bundle at most."""
+
 _NAME = re.compile(r"episode-[0-9]{6,}-reset-[0-9]+(-maker)?\.tar\.gz")
 _GROUP = "cmgr"
 _pruning = threading.Lock()
@@ -63,8 +66,8 @@ class Bundles:
         # A reset that was refused is tried again: one bundle for it is enough.
         if not settings.keep or path.exists():
             return
-        until = time.monotonic() + settings.timeout.total_seconds()
-        made = Made(action, node, ring, self._sources.now(), until)
+        until = time.monotonic() + LATE
+        made = Made(action, node, ring, self._sources.now(), until - LATE / 5)
         saving = threading.Thread(target=self._save, args=(made, path, settings), name="bundle", daemon=True)
         with self._lock:
             before = self._busy.get(action.ring)

@@ -133,7 +133,7 @@ class Surroundings(Part):
     def _opened(self, alarms: settings.Alarms) -> tuple[Receiver, ...]:
         name, host, seconds = socket.gethostname(), host_of(self._config.systemd.bus), alarms.timeout.total_seconds()
         channels = (Channel(each, name, seconds, host) for each in alarms.receivers)
-        return tuple(Receiver(channel, alarms, self._log) for channel in channels)
+        return tuple(Receiver(channel, self._log) for channel in channels)
 
     def _close_receivers(self, seconds: float) -> None:
         for receiver in self._receivers:

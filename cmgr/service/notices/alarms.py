@@ -24,6 +24,9 @@ TEST = "test"
 WELL = ("recovered", "cleared", "observed")
 """Outcomes of an episode after which nobody needs to come."""
 
+_NETWORK_AFTER = timedelta(seconds=5)
+"""How long dead links keep new work away before that is an alarm: those of one switch die together."""
+
 _STEPS: Mapping[tuple[str, str], str] = {
     (Phase.DRAINING, Phase.WAITING): "stopped",
     (Phase.RESETTING, Phase.VERIFYING): "reset",
@@ -65,8 +68,6 @@ class Alarms:
             TroubleKind.GROUP.event: settings.down_after,
             TroubleKind.RUNTIME.event: settings.deaf_after,
         }
-        # Of an event that other kinds have, too.
-        self._network_after = settings.network_after
         self._tell = tell
         self._notes: list[Note] = []
         self._standing: Mapping[str, Alarm] | None = None
@@ -100,7 +101,7 @@ class Alarms:
     def _is_told(self, trouble: Trouble, at: datetime) -> bool:
         since = trouble.since or self._seen[trouble.id]
         if trouble.kind is TroubleKind.NETWORK:
-            return at - since >= self._network_after
+            return at - since >= _NETWORK_AFTER
         return at - since >= self._after.get(trouble.kind.event, timedelta())
 
 

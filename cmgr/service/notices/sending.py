@@ -3,8 +3,8 @@
 import threading
 from collections import deque
 from collections.abc import Sequence
+from datetime import timedelta
 
-from cmgr.config.around import Alarms as Settings
 from cmgr.config.receivers import named
 from cmgr.errors import CmgrError, chain
 from cmgr.model.values.handling.policy import backed_off
@@ -17,6 +17,12 @@ from cmgr.service.notices.ways import GROUPED, way_of
 
 ALERTMANAGER = "alertmanager"
 
+WAITS = timedelta(seconds=1), timedelta(minutes=1)
+"""The wait after a request that failed, which is doubled each time, and the longest one."""
+
+MOST = 1000
+"""How many alarms wait for one receiver; then the oldest is dropped."""
+
 _SAID_AFTER = 2
 """A request that failed once is tried again without a word in `cmgr status`."""
 
@@ -24,11 +30,10 @@ _SAID_AFTER = 2
 class Receiver:
     """Tells one receiver of alarms, in their order, from `put` to `close`. Any thread."""
 
-    def __init__(self, channel: Channel, alarms: Settings, log: Log) -> None:
+    def __init__(self, channel: Channel, log: Log) -> None:
         self.settings = channel.receiver
         self.name = named(channel.receiver)
         self._channel = channel
-        self._alarms = alarms
         self._log = log
         self._grouped = channel.receiver.format in GROUPED
         self._changed = threading.Condition()
@@ -46,7 +51,7 @@ class Receiver:
         if not self._wants(alarm):
             return
         with self._changed:
-            full = len(self._queue) >= self._alarms.queue
+            full = len(self._queue) >= MOST
             if full:
                 self._queue.popleft()
                 self._dropped += 1
@@ -116,7 +121,7 @@ class Receiver:
                 self._rejects(batch, chain(error))
             except (CmgrError, OSError, ValueError, ImportError) as error:
                 self._fails(batch, chain(error))
-                if self._rested(pause(self._alarms, self._failures, self._every, error)):
+                if self._rested(pause(self._failures, self._every, error)):
                     return
                 continue
             else:
@@ -172,7 +177,7 @@ class Receiver:
             return self._changed.wait_for(lambda: self._closed, seconds) if seconds else False
 
 
-def pause(alarms: Settings, failures: int, every: float, error: Exception) -> float:
+def pause(failures: int, every: float, error: Exception) -> float:
     """Return how many seconds to wait before what has failed so often is tried again."""
-    wait = backed_off(alarms.backoff, alarms.backoff_max, failures).total_seconds()
+    wait = backed_off(*WAITS, failures).total_seconds()
     return max(wait, every, error.seconds if isinstance(error, TooFast) else 0.0)

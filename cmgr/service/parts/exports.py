@@ -22,6 +22,9 @@ EVENTS = "events"
 """The document that is made of the history, and has no file."""
 
 MODE = 0o640
+RENEWED = 60.0
+"""Seconds from one writing to the next where nothing has changed: older files are of a dead cmgr."""
+
 BREATH = 0.2
 """Seconds between two writings: a storm of faults must not keep a disk busy."""
 
@@ -95,7 +98,7 @@ class Exports(Part):
             except OSError as error:
                 self.trouble = f"cannot write to {self._settings.dir}: {error.strerror or error}"
             self._over.wait(BREATH)
-            self._due.wait(self._settings.every.total_seconds())
+            self._due.wait(RENEWED)
 
     def write(self) -> None:
         """Write every document's file, and take away those of documents that are no more. Raises `OSError`."""

@@ -69,6 +69,19 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
     }
 
 
+def test_a_setting_that_has_gone_is_taken_and_said_to_have_no_effect(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.configure('alarms.backoff = "5s"', "nvml.settle = 7")
+    monkeypatch.setenv("CMGR_EXPORT_EVERY", "30s")
+    told = home.here("check", "--json")
+    assert told.code == 0
+    rows = [row for row in json.loads(told.out)["findings"] if row["state"] == "warning" and "effect" in row["text"]]
+    assert [(row["text"].partition(" has no effect any more: ")[0], row["hint"]) for row in rows] == [
+        (name, "take it out") for name in ("alarms.backoff", "CMGR_EXPORT_EVERY", "nvml.settle")
+    ]
+
+
 def test_a_wrong_configuration_is_the_one_finding(home: Home) -> None:
     home.configure('strategy = "always"', "nonsense = 1")
     told: Outcome = home.here("check")

@@ -256,7 +256,7 @@ def test_what_a_sweep_saw_is_told_again_when_the_read_out_of_it_failed(machine: 
 
 
 def test_a_sweep_asks_nothing_of_chips_in_a_reset(machine: Standin, opened: Open) -> None:
-    driver, told = opened(machine, sweep=SHORT, settle=timedelta(hours=1)), Told()
+    driver, told = opened(machine, sweep=SHORT), Told()
     machine.fault(4, CODE)
     driver.reset([ChipId(n) for n in range(8)], [ChipId(4)], frozenset({CODE}))
     machine.set("lose", 1000)

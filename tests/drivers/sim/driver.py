@@ -8,9 +8,21 @@ from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import ReadNeeded
+from cmgr.ports import DriverFact
 
 
 class DriverByHand(SimDriver):
+    _lose = _double = 0
+
+    def _tell(self, fact: DriverFact) -> None:
+        if self._teller is not None and self._lose:
+            self._lose -= 1
+            return
+        super()._tell(fact)
+        if self._teller is not None and self._double:
+            self._double -= 1
+            super()._tell(fact)
+
     def wake(self) -> None:
         """Look at the time again."""
         with self._changed:
@@ -25,11 +37,6 @@ class DriverByHand(SimDriver):
         """Tell each of the next events twice."""
         with self._changed:
             self._double = count
-
-    def delay_events(self, delay: timedelta) -> None:
-        """Tell every event that much later from now on."""
-        with self._changed:
-            self._delay = delay.total_seconds()
 
     def need_read(self, chip: ChipId) -> None:
         """Tell that events of this chip were lost."""

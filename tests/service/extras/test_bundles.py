@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.service.extras import bundles
 from cmgr.service.extras.bundle_parts import Part, Sources
 from cmgr.service.extras.bundles import Bundles, prune, saved, write
 from cmgr.store import open_store
@@ -34,7 +34,7 @@ from tests.model.builders import RESET, Cmgr, container
 from tests.service.door.desk import Heard
 from tests.support.waiting import PATIENCE
 
-SETTINGS = Settings(timeout=timedelta(seconds=10))
+SETTINGS = Settings()
 
 
 class Told(SimRuntime):
@@ -101,7 +101,8 @@ def inside(path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setattr(bundles, "LATE", PATIENCE)
     with closing(open_store(tmp_path / NAME)):
         made = Site(tmp_path)
         yield made
@@ -188,8 +189,10 @@ class Hanging(SimDriver):
         return "sim"
 
 
-def test_neither_the_order_of_a_reset_waits_for_it_nor_a_start_for_long(site: Site) -> None:
-    site.settings = Settings(timeout=timedelta(milliseconds=100))
+def test_neither_the_order_of_a_reset_waits_for_it_nor_a_start_for_long(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "LATE", 0.1)
     driver = Hanging(site.runtime.go_on)
     sources = Sources(driver, {"docker": site.runtime}, site.folder / NAME, site.node, lambda: site.cmgr.now)
     site.bundles = Bundles(sources, lambda: site.settings, site.remarks.append, site.log)
@@ -201,8 +204,8 @@ def test_neither_the_order_of_a_reset_waits_for_it_nor_a_start_for_long(site: Si
     assert [(remark.text, remark.loud) for remark in site.remarks] == [(late, True)], "said once"
 
 
-def test_one_that_hangs_costs_its_part_and_a_bounded_time(site: Site) -> None:
-    site.settings = Settings(timeout=timedelta(seconds=1))
+def test_one_that_hangs_costs_its_part_and_a_bounded_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundles, "LATE", 1.0)
     site.runtime.outputs["a"] = "hangs"
     texts = site.save()
     assert "containers/02-b.log" in texts
@@ -211,7 +214,7 @@ def test_one_that_hangs_costs_its_part_and_a_bounded_time(site: Site) -> None:
 
 
 def test_without_lines_there_are_no_logs_and_without_keeping_there_is_no_bundle(site: Site) -> None:
-    site.settings = Settings(timeout=SETTINGS.timeout, log_lines=0)
+    site.settings = Settings(log_lines=0)
     assert not [name for name in site.save() if name.endswith(".log")]
     (site.folder / "bundles/episode-000001-reset-1.tar.gz").unlink()
     site.settings = Settings(keep=0)

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -34,8 +33,6 @@ from tests.service.door.desk import Heard
 from tests.service.extras.test_bundles import Told, inside
 from tests.support.waiting import PATIENCE, eventually
 
-LONG = timedelta(hours=1)
-
 
 class Site:
     """A machine whose decisions the reports hear of, and one program of the maker's for each chip."""
@@ -46,7 +43,7 @@ class Site:
         self.program = folder / "msnpureport"
         self.program.write_text(f"#!/bin/sh\n{text}\n")
         self.program.chmod(0o755)
-        self.settings = Settings(timeout=LONG)
+        self.settings = Settings()
         self.remarks: list[Remarked] = []
         self.log = Heard()
         self.runtimes = {"docker": Told()}

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.config.around import Alarms as Settings
 from cmgr.config.receivers import EVENTS
 from cmgr.config.receivers import Receiver as Receiving
 from cmgr.host.host import Host
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.log.setup import Log
+from cmgr.service.notices import sending
 from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel, TooFast
 from cmgr.service.notices.sending import Receiver as Sender
@@ -28,8 +28,7 @@ from tests.support.waiting import PATIENCE, eventually
 __all__ = ["receiver"]
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
-QUICK = timedelta(milliseconds=20)
-SETTINGS = Settings(timeout=timedelta(seconds=5), backoff=QUICK, backoff_max=QUICK, queue=5)
+SECONDS = 5.0
 
 
 def alarm(number: int = 1, event: str = "detected", *, over: bool = False) -> Alarm:
@@ -51,6 +50,12 @@ class Said(Log):
         self.lines.append(text)
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "WAITS", (timedelta(milliseconds=20),) * 2)
+    monkeypatch.setattr(sending, "MOST", 5)
+
+
 @pytest.fixture
 def said() -> Said:
     return Said()
@@ -64,10 +69,10 @@ def sender(said: Said, receiver: Receiver) -> Iterator[Senders]:
     """Make senders to the receiver, or to another address."""
     made: list[Sender] = []
 
-    def make(settings: Settings = SETTINGS, **fields: object) -> Sender:
+    def make(seconds: float = SECONDS, **fields: object) -> Sender:
         receiving = Receiving(**{"url": f"{receiver.url}/cmgr?secret=path", **fields})  # type: ignore[arg-type]
-        channel = Channel(receiving, "host-1", settings.timeout.total_seconds(), Host(""))
-        made.append(Sender(channel, settings, said))
+        channel = Channel(receiving, "host-1", seconds, Host(""))
+        made.append(Sender(channel, said))
         return made[-1]
 
     yield make
@@ -157,7 +162,7 @@ def test_a_redirect_is_not_followed(receiver: Receiver, sender: Senders) -> None
 @pytest.mark.parametrize("script", [Script(hang=True), Script(drip=True)], ids=["hangs", "drips"])
 def test_one_that_does_not_answer_in_time_is_asked_again(receiver: Receiver, sender: Senders, script: Script) -> None:
     receiver.script = script
-    told = sender(Settings(timeout=timedelta(milliseconds=300), backoff=QUICK, backoff_max=QUICK))
+    told = sender(0.3)
     told.put(alarm())
     receiver.until(2)
     eventually(lambda: "no answer within 0.3 s" in told.trouble())
@@ -312,10 +317,10 @@ def chat(said: Said) -> Iterator[tuple[WeCom, Senders]]:
     """A chat, and what makes senders to it."""
     robot, made = WeCom(), list[Sender]()
 
-    def make(settings: Settings = SETTINGS, every: timedelta = timedelta()) -> Sender:
+    def make(every: timedelta = timedelta()) -> Sender:
         receiving = Receiving(robot.url, format="wecom", every=every)
-        channel = Channel(receiving, "host-1", settings.timeout.total_seconds(), Host(""))
-        made.append(Sender(channel, settings, said))
+        channel = Channel(receiving, "host-1", SECONDS, Host(""))
+        made.append(Sender(channel, said))
         return made[-1]
 
     yield robot, make
@@ -360,7 +365,7 @@ def test_a_chat_that_has_had_too_much_is_left_alone_for_as_long_as_it_wants(
 ) -> None:
     robot, make = chat
     robot.minute = 1
-    told = make(Settings(backoff=QUICK, backoff_max=QUICK))
+    told = make()
     told.put(alarm(1))
     eventually(lambda: robot.texts)
     told.put(alarm(2))
@@ -371,19 +376,18 @@ def test_a_chat_that_has_had_too_much_is_left_alone_for_as_long_as_it_wants(
     assert said.lines[-1].endswith(f"2 alarms for http://127.0.0.1:{robot.port} were not sent")
 
 
-def test_the_pause_is_the_longest_that_anybody_wants() -> None:
-    settings = Settings(backoff=timedelta(seconds=1), backoff_max=timedelta(seconds=60))
-    assert [pause(settings, failures, 0.0, OSError()) for failures in (1, 2, 3, 10)] == [1.0, 2.0, 4.0, 60.0]
-    assert pause(settings, 1, 4.0, OSError()) == 4.0
-    assert pause(settings, 1, 4.0, TooFast("it answers 130101", 600.0)) == 600.0
-    assert pause(settings, 10, 4.0, TooFast("it answers 11232", 15.0)) == 60.0
-    assert pause(settings, 1, 4.0, TooFast("it answers 429", 1e9)) == 3600.0
+def test_the_pause_is_the_longest_that_anybody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert [pause(failures, 0.0, OSError()) for failures in (1, 2, 3, 10)] == [1.0, 2.0, 4.0, 60.0]
+    assert pause(1, 4.0, OSError()) == 4.0
+    assert pause(1, 4.0, TooFast("it answers 130101", 600.0)) == 600.0
+    assert pause(10, 4.0, TooFast("it answers 11232", 15.0)) == 60.0
+    assert pause(1, 4.0, TooFast("it answers 429", 1e9)) == 3600.0
 
 
 LOADED = """
 import sys
 from datetime import UTC, datetime
-from cmgr.config.around import Alarms
 from cmgr.config.receivers import FORMATS, Receiver
 from cmgr.service.log.setup import Log
 from cmgr.service.notices.channel import Channel, TooFast
@@ -393,7 +397,7 @@ import threading
 
 before = {*sys.modules}
 for each in FORMATS:
-    Sender(Channel(Receiver("https://nowhere.example", format=each), "host-1", 1.0, None), Alarms(), Log())
+    Sender(Channel(Receiver("https://nowhere.example", format=each), "host-1", 1.0, None), Log())
 print(sorted({*sys.modules} - before), threading.active_count(), "smtplib" in sys.modules, "http.client" in sys.modules)
 """
 

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from cmgr.errors import NotThere
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.service.part import Step
+from cmgr.service.parts import exports
 from cmgr.service.parts.exports import MODE, Exports
 from tests.drivers.dcmi.test_export import dead_links, example, machine, moment
 from tests.support.waiting import eventually
@@ -20,9 +20,9 @@ from tests.support.waiting import eventually
 class Box:
     """A service's node and clock, and its exports."""
 
-    def __init__(self, directory: Path | str, node: Node, every: float = 60) -> None:
+    def __init__(self, directory: Path | str, node: Node) -> None:
         self.node, self.at = node, 1744182144000
-        settings = Export(dir=str(directory), every=timedelta(seconds=every), node="box")
+        settings = Export(dir=str(directory), node="box")
         self.exports = Exports(settings, lambda: self.node, lambda: moment(self.at))
 
 
@@ -36,7 +36,7 @@ def test_files_have_the_bytes_of_the_socket_and_are_for_group_only(tmp_path: Pat
 
 
 def test_a_file_is_renewed_when_something_is_decided_and_by_time(tmp_path: Path) -> None:
-    box = Box(tmp_path, machine(), every=3600)
+    box = Box(tmp_path, machine())
     path = tmp_path / "mindx-dl-deviceinfo-box.json"
     box.exports.start()
     eventually(path.exists)
@@ -48,8 +48,9 @@ def test_a_file_is_renewed_when_something_is_decided_and_by_time(tmp_path: Path)
     assert json.loads(path.read_text())["DeviceInfo"]["UpdateTime"] == box.at // 1000
 
 
-def test_time_alone_renews_it_too(tmp_path: Path) -> None:
-    box = Box(tmp_path, machine(), every=0)
+def test_time_alone_renews_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "RENEWED", 0)
+    box = Box(tmp_path, machine())
     box.exports.start()
     path = tmp_path / "mindx-dl-deviceinfo-box.json"
     eventually(path.exists)
@@ -89,9 +90,12 @@ def test_a_reader_never_finds_half_a_file(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_a_directory_that_cannot_be_written_is_a_trouble_until_it_can(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_a_trouble_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "RENEWED", 0)
     (tmp_path / "export").write_text("in the way")
-    box = Box(tmp_path / "export", machine(), every=0)
+    box = Box(tmp_path / "export", machine())
     box.exports.start()
     eventually(lambda: box.exports.trouble.startswith("cannot write to"))
     (tmp_path / "export").unlink()

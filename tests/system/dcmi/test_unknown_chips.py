@@ -30,8 +30,7 @@ def telling(furnish_alone: Furnish, receiver: Receiver) -> Callable[..., Applian
     """Furnish machines whose services tell the receiver at once."""
 
     def made(**settings: str) -> Appliance:
-        quick = {"alarms.deaf_after": "0s", "alarms.backoff": "20ms", "alarms.backoff_max": "20ms"}
-        appliance = furnish_alone(hosts.host_910b(8), {**quick, **settings})
+        appliance = furnish_alone(hosts.host_910b(8), {"alarms.deaf_after": "0s", **settings})
         appliance.service.more = f'[[alarms.receivers]]\nurl = "{receiver.url}/cmgr"\n'
         appliance.service.pretend("one")
         return appliance

@@ -24,7 +24,7 @@ def telling(install: Install) -> Telling:
     """Install services that tell these receivers, given as lines of TOML."""
 
     def made(*receivers: str, settings: Mapping[str, Setting] | None = None) -> Service:
-        service = install({"alarms.backoff": "20ms", "alarms.backoff_max": "20ms", **(settings or {})})
+        service = install(dict(settings or {}))
         service.pretend("one")
         tell(service, *receivers)
         return service
@@ -146,7 +146,7 @@ def test_the_dead_links_of_all_chips_are_one_alarm_and_one_line_about_the_switch
 ) -> None:
     service = telling(to(receiver), settings={"faults.rules": rules(folder, FaultDuration=[LASTS])})
     service.more += "".join(f'[[sim.script]]\nchip = {chip}\ncode = "{DEAD_LINK}"\n' for chip in range(8))
-    service.configure({"alarms.network_after": "1s", "resync": "1s"})
+    service.configure({"resync": "1s"})
     service.start()
     told = receiver.until_event("trouble")
     assert (told["id"], told["chips"], told["codes"]) == (f"network-{DEAD_LINK}", list(range(8)), [DEAD_LINK])

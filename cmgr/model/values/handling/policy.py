@@ -176,14 +176,6 @@ class ResetPolicy:
             "own; empty: at any time."
         ),
     ] = ()
-    refused_after: Annotated[
-        timedelta,
-        Meta(
-            "How long the driver may refuse to begin a reset before a person is told. It is asked on; a refusal is "
-            "none of the attempts, and no chip is isolated for it.",
-            within=("1s", "24h"),
-        ),
-    ] = timedelta(minutes=10)
     test: Annotated[
         str,
         Meta(

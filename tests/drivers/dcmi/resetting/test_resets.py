@@ -176,16 +176,6 @@ def test_until_it_has_booted_a_chip_that_is_not_ready_has_not_dropped(machine: S
     assert all(report.booted and not report.faults for report in driver.read(RING))
 
 
-def test_right_after_a_reset_a_boot_status_is_not_believed_for_as_long_as_is_set(
-    machine: Standin, opened: Open
-) -> None:
-    driver = opened(machine, settle=timedelta(hours=1))
-    machine.fault(2, CODE)
-    reset(driver)
-    assert not driver.read([ChipId(0)])[0].booted
-    assert machine.get("resets") == 1
-
-
 def test_a_call_that_is_under_way_is_no_failure_and_its_chips_are_in_a_reset(machine: Standin, opened: Open) -> None:
     driver = opened(machine, reset_timeout=timedelta(milliseconds=50))
     machine.fault(2, CODE)
