@@ -22,7 +22,8 @@ if [ -z "$there" ]; then
         echo "deb [signed-by=$keyring] $mirror $suite main"
     done >"$to/apt/sources.list"
     : >"$to/apt/status"
-    set -- -qq -o Dir::Etc::sourcelist="$to/apt/sources.list" -o Dir::Etc::sourceparts="$to/apt/parts" \
+    # Mirrors lag behind, and sid's lists are good for a week: they are signed all the same.
+    set -- -qq -o Acquire::Check-Valid-Until=false -o Dir::Etc::sourcelist="$to/apt/sources.list" -o Dir::Etc::sourceparts="$to/apt/parts" \
         -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts="$to/apt/parts" \
         -o Dir::State::lists="$to/apt/lists" -o Dir::State::status="$to/apt/status" -o Dir::Cache="$to/apt/cache" \
         -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3
