@@ -17,7 +17,13 @@ grep -Fqx "$heading" "$root/CHANGELOG.md" || heading="## Unreleased"
 rm -rf "$out"
 mkdir -p "$out"
 for arch in x86_64 aarch64; do
-    for package in $(ARCH=$arch sh "$here/build.sh" deb rpm); do cp "$package" "$out/"; done
+    CMGR_DIST=$out ARCH=$arch sh "$here/build.sh" deb rpm >/dev/null &
+    builds="${builds:-} $!"
+done
+for build in $builds; do wait "$build"; done
+# For `make repo`, beside those of earlier versions.
+cp "$out"/*.deb "$out"/*.rpm "$dist/"
+for arch in x86_64 aarch64; do
     cp "$root/build/packages/$arch/tree/usr/share/doc/cmgr/sbom.cdx.json" "$out/cmgr-$version.$arch.sbom.cdx.json"
 done
 awk -v heading="$heading" '$0 == heading { on = 1; next } /^## / { on = 0 } on' "$root/CHANGELOG.md" >"$out/NOTES.md"

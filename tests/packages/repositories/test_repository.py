@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,15 +17,12 @@ __all__ = ["stub"]
 
 pytestmark = pytest.mark.alone
 
-OWNER = "cmgr tests <owner@packages.example>"
 URL = "file:///repo"
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One of this version and a later one, signed by a key that is thrown away."""
-    home = tmp_path_factory.mktemp("gpg")
-    home.chmod(0o700)
+def repository(owner: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One of this version and a later one."""
     dist = tmp_path_factory.mktemp("dist")
     for arch in dists.ARCHES:
         for package in (dists.deb(arch), dists.rpm(arch)):
@@ -33,15 +30,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     later = dists.later(dists.deb(), tmp_path_factory.mktemp("later"), "8.0.0")
     later.rename(dist / f"cmgr_8.0.0-1_{dists.DEB_NAMES[dists.NATIVE]}.deb")
     newer(dist)
-    environment = {**os.environ, "GNUPGHOME": str(home), "CMGR_DIST": str(dist), "KEY": OWNER, "URL": URL}
-    made = ["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-gen-key", OWNER, "rsa3072", "sign", "never"]
-    try:
-        for command in (made, ["sh", str(dists.ROOT / "packaging/repo.sh")]):
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-        yield dist / "repo"
-    finally:
-        subprocess.run(["gpgconf", "--kill", "gpg-agent"], env=environment, check=True)
+    settings = [f"{name}={value}" for name, value in {**owner, "CMGR_DIST": dist, "URL": URL}.items()]
+    dists.said("env", *settings, "sh", str(dists.ROOT / "packaging/repo.sh"))
+    return dist / "repo"
 
 
 def test_apt_installs_upgrades_and_goes_back(boot: Boot, repository: Path) -> None:
