@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from socket import gethostname
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -296,8 +297,9 @@ class Service:
         """Return what the service knows of itself. Any thread."""
         node, ails = self._loop.node, self._troubles()
         state = view.state_of_service(node, ails) if self._state == "ready" else self._state
-        name, since, told = self._driver.name, self._clock.began, self._machine.told()
-        return view.Own(state, name, tuple(node.runtimes), __version__, os.getpid(), since, ails, told)
+        driver, since, told = self._driver.name, self._clock.began, self._machine.told()
+        name = self._agreement.name or gethostname()
+        return view.Own(state, driver, tuple(node.runtimes), __version__, os.getpid(), since, ails, told, name)
 
 
 def _start(parts: Iterable[Part]) -> None:

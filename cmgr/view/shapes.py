@@ -48,6 +48,7 @@ class Source(TypedDict):
 
 
 class Service(TypedDict):
+    name: NotRequired[Annotated[str, "what this appliance is called: its name in the fleet, else its host's"]]
     state: Annotated[
         ServiceState,
         "`starting`: until every chip and runtime was heard; `degraded`: it serves, and `troubles` says what is wrong; "
@@ -262,9 +263,7 @@ class Status(TypedDict):
     restraint: Annotated[Restraint | None, "what the limits keep back; null when nothing"]
     warnings: Annotated[list[Late], "what takes longer than it should"]
     rings: Annotated[list[Ring], "every ring"]
-    containers: Annotated[
-        list[Container], "the running containers that use chips, those that are held, and those that ought to run"
-    ]
+    containers: Annotated[list[Container], "those that run on chips, that are held, or that ought to run"]
     down: Annotated[
         list[Down],
         "every container that ought to run and does not ([reliability.md](reliability.md)); "

@@ -39,7 +39,7 @@ __all__ = ["available", "chips", "containers", "explain", "faults", "rings", "st
 class Own:
     """The part of a status that the service knows of itself. `troubles`: what is wrong beside the node.
 
-    A service that does not answer is `stopped` or `hangs`, and has neither `version` nor `since`.
+    A service that does not answer is `stopped` or `hangs`, and has none of `version`, `since` and `name`.
     """
 
     state: "shapes.ServiceState"
@@ -50,6 +50,7 @@ class Own:
     since: datetime | None = None
     troubles: tuple[Trouble, ...] = ()
     sources: "tuple[shapes.Source, ...]" = ()
+    name: str = ""
 
 
 def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
@@ -105,6 +106,7 @@ def service(node: Node, own: Own) -> "shapes.Service":
     """Return what there is to say of the service itself; of one that runs with its version, and what ails it."""
     known = node.maintenance
     told: shapes.Service = {
+        "name": one_line(own.name),
         "state": own.state,
         "version": own.version,
         "pid": own.pid,
@@ -120,7 +122,7 @@ def service(node: Node, own: Own) -> "shapes.Service":
         "sources": list(own.sources),
     }
     if not own.version:
-        del told["version"], told["troubles"], told["sources"]
+        del told["name"], told["version"], told["troubles"], told["sources"]
     return told
 
 

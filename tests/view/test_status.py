@@ -156,3 +156,9 @@ def test_a_runtime_that_does_not_answer_at_a_start_is_told_as_what_it_is() -> No
     runtime = next(iter(node.runtimes))
     deaf = replace(node, runtimes={runtime: replace(node.runtimes[runtime], listed=None, why_down="refused")})
     assert view.state_of_service(deaf, ()) == "degraded"
+
+
+def test_a_service_that_answers_says_what_the_appliance_is_called() -> None:
+    own = replace(OWN, version="0.2.0", name="appliance7\n")
+    assert view.status(machine(), own, T0)["service"]["name"] == "appliance7 "
+    assert "name" not in view.status(machine(), OWN, T0)["service"]
