@@ -48,6 +48,13 @@ class StatusFormat(StrEnum):
     NAGIOS = "nagios"
 
 
+class HistoryFormat(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    NAME = "name"
+    SVG = "svg"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
     """Options of every command that reads the configuration."""

@@ -1,6 +1,7 @@
 """The commands that show what was decided: history, and events as they come."""
 
 import json
+import socket
 from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cmgr.cli import show, source
-from cmgr.cli.options import ON_CHIPS, Common, Listing, Showing, argument, option
+from cmgr.cli.options import ON_CHIPS, Common, HistoryFormat, Showing, argument, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass, replace
@@ -19,6 +20,7 @@ from cmgr.service.door.client import follow, status
 from cmgr.store.history import Sought
 from cmgr.view.advice import unheld
 from cmgr.view.text import reading, texts, timeline
+from cmgr.view.text.drawing import drawing
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -47,7 +49,13 @@ class EpisodeOrder(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryOptions(Listing):
+class HistoryOptions(Common):
+    output: HistoryFormat = option(
+        "--output -o", "A table, JSON for programs, numbers, or one episode as a picture for a ticket.",
+        HistoryFormat.TABLE,
+    )  # fmt: skip
+    json: bool = option("--json", "The same as -o json.", False)
+    no_headers: bool = option("--no-headers", "Without the heads of columns.", False)
     episode: int | None = argument(
         "[EPISODE]", "The number of one episode: its whole timeline.", None, complete="episodes"
     )
@@ -59,6 +67,14 @@ class HistoryOptions(Listing):
     outcome: Outcome | None = option("--outcome", "Only the episodes that ended so.")
     since: str | None = option("--since TIME", "Only from this long ago on: 24h, 30m.")
     sort: EpisodeOrder | None = option("--sort", "The order; else the newest first.")
+
+    @property
+    def as_json(self) -> bool:
+        return self.json or self.output is HistoryFormat.JSON
+
+    @property
+    def as_names(self) -> bool:
+        return self.output is HistoryFormat.NAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +93,16 @@ def history(options: HistoryOptions) -> None:
         raise typer.BadParameter("--all and EPISODE exclude each other")
     if options.all and (options.outcome or options.sort or options.as_names):
         raise typer.BadParameter("--outcome, --sort and -o name are for episodes, and --all shows lines")
+    is_picture = options.output is HistoryFormat.SVG
+    if is_picture and options.episode is None:
+        raise typer.BadParameter("-o svg draws one episode: cmgr history EPISODE -o svg")
     if options.episode is not None:
         if options.as_names or _is_sought(options):
             raise typer.BadParameter("-o name and what narrows a list do not go with EPISODE")
-        show_episode(options, options.episode)
+        if is_picture:
+            _draw(options, options.episode)
+        else:
+            show_episode(options, options.episode)
         return
     limit, page, sought = options.limit or LIMIT, show.page(heads=not options.no_headers), _sought(options)
     with source.opened(options) as database:
@@ -102,8 +124,10 @@ def _list(options: HistoryOptions, found: "shapes.Episodes", page: texts.Page) -
     if options.sort is not None:
         key = options.sort.value
         found["episodes"].sort(key=lambda row: texts.in_order(row, key))
-    told = source.Told(found, source.HISTORY)
-    show.emit(options, told, timeline.episodes(found, page), (str(e["number"]) for e in found["episodes"]))
+    if options.as_names:
+        out.lines(str(episode["number"]) for episode in found["episodes"])
+    else:
+        out.result(found, timeline.episodes(found, page), options.as_json)
 
 
 def _is_sought(options: HistoryOptions) -> bool:
@@ -130,7 +154,13 @@ def _keys(node: Node, name: str | None, group: str | None) -> frozenset[Containe
     return found
 
 
-def show_episode(options: Showing | Listing, number: int) -> None:
+def _draw(options: HistoryOptions, number: int) -> None:
+    with source.opened(options) as database:
+        whole = records.episode(database, number, source.now())
+    out.lines(drawing(whole, socket.gethostname()).split("\n"))
+
+
+def show_episode(options: Showing | HistoryOptions, number: int) -> None:
     """Show one episode and its timeline."""
     with source.opened(options) as database:
         whole = records.episode(database, number, source.now())

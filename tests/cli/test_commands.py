@@ -1,6 +1,7 @@
 """The commands from outside: what they print, where they read, and how they end."""
 
 import json
+import socket
 from contextlib import closing
 from dataclasses import replace
 
@@ -242,6 +243,9 @@ def test_history_lists_episodes_and_shows_one(home: Home) -> None:
     assert shown.out.startswith("episode 1 of ring 0: recovered")
     assert all(note.text in shown.out for note in NOTES[:3])
     assert len(json.loads(home.here("history", "--limit", "1", "--json").out)["episodes"]) == 1
+    drawn = home.here("history", "1", "-o", "svg")
+    assert drawn.out.startswith("<svg xmlns=")
+    assert f"episode 1 of ring 0 on {socket.gethostname()}: recovered" in drawn.out
 
 
 @pytest.mark.usefixtures("database")

@@ -39,6 +39,8 @@ from tests.cli.conftest import Home
         ("status", "-o", "nagios", "--check"),
         ("status", "--watch", "-o", "nagios"),
         ("history", "1", "--all"),
+        ("history", "-o", "svg"),
+        ("history", "--all", "-o", "svg"),
         ("group", "resume", "training", "--alone", "--without", "b"),
     ],
 )

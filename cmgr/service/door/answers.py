@@ -25,6 +25,7 @@ from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
 from cmgr.view.groups import groups
 from cmgr.view.slots import slots
+from cmgr.view.text.drawing import drawing
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes, shapes, slot_shapes
@@ -121,6 +122,9 @@ class Answers:
     def episode(self, request: Request) -> "shapes.Timeline":
         with self._read() as database:
             return records.episode(database, number_of(request, "episode"), self.now(), MOST)
+
+    def picture(self, request: Request) -> Page:
+        return Page(drawing(self.episode(request), self.own().name).encode())
 
     def history(self, request: Request) -> "shapes.History":
         with self._read() as database:

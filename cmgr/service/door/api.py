@@ -7,7 +7,7 @@ from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.pages import Pages, for_persons
-from cmgr.service.door.routes import LINES, TEXT, Answering, Arg, Route
+from cmgr.service.door.routes import LINES, SVG, TEXT, Answering, Arg, Route
 from cmgr.service.door.shown import Shown
 
 LIMIT = Arg("limit", "integer", "How many, the newest ones, at most 1,000; else 20.")
@@ -30,6 +30,7 @@ def routes(answers: Answers, shown: Shown, orders: Orders, pages: Pages) -> tupl
     return table
 
 
+EPISODE = (Arg("episode", "integer", "Its number.", required=True),)
 GROUP_NAME = Arg("group", "string", "Its name.", required=True)
 
 
@@ -77,10 +78,8 @@ def _answers(a: Answers) -> tuple[Route, ...]:
 def _past(a: Answers) -> tuple[Route, ...]:
     return (
         Route("GET", "/v1/episodes", "episodes", a.episodes, "The newest episodes: cmgr history.", (LIMIT,)),
-        Route(
-            "GET", "/v1/episodes/{episode}", "episode", a.episode, "An episode's timeline: cmgr history EPISODE.",
-            (Arg("episode", "integer", "Its number.", required=True),),
-        ),
+        Route("GET", "/v1/episodes/{episode}", "episode", a.episode, "A timeline: cmgr history EPISODE.", EPISODE),
+        Route("GET", "/v1/episodes/{episode}/picture", "picture", a.picture, "The same, drawn.", EPISODE, kind=SVG),
         Route("GET", "/v1/history", "history", a.history, "The newest lines of all: cmgr history --all.", (LIMIT,)),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from typing import (
 )
 
 from cmgr import __version__
-from cmgr.service.door.routes import JSON, TEXT, Answering, Arg, Route, Unwell
+from cmgr.service.door.routes import JSON, SVG, TEXT, Answering, Arg, Route, Unwell
 from cmgr.words import Json
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _type(arg: Arg) -> Json:
 def _responses(route: Route, named: dict[str, Json]) -> Json:
     shapes = _shapes(route.answer)
     refused: list[Json] = [{"$ref": f"{SCHEMAS}Error"}]
-    usual: Json = {"type": "string" if route.kind == TEXT else "object"}
+    usual: Json = {"type": "string" if route.kind in (TEXT, SVG) else "object"}
     told = [schema(shape, named) for shape in shapes if is_typeddict(shape)] or [usual]
     found = {"200": _response(route.says, route.kind, told)}
     if route.tag is not None:

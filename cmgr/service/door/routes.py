@@ -26,6 +26,7 @@ from cmgr.words import json_of
 JSON = "application/json"
 LINES = "application/x-ndjson"
 TEXT = "text/plain; charset=utf-8"
+SVG = "image/svg+xml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from cmgr.service.door.routes import Answer, Request, Route
 
 ANSWERED = frozenset(
     {
-        "describe", "status", "status-text", "health", "events", "episodes", "episode", "history", "explain", "check",
-        "ticket", "end-sessions", "enter", "session", "leave",
+        "describe", "status", "status-text", "health", "events", "episodes", "episode", "picture", "history", "explain",
+        "check", "ticket", "end-sessions", "enter", "session", "leave",
     }
 )  # fmt: skip
 """All that is answered all the same: it speaks of the service, of what was, or of tables."""

@@ -137,7 +137,7 @@ def test_the_description_has_the_shape_of_every_answer() -> None:
                 s.get("$ref") for s in content["schema"].get("anyOf", [content["schema"]])
             ]
     bare = [name for name, found in refs.items() if None in found]
-    assert bare == ["ranktable", "export", "status-text", "chips-text", "faults-text", "describe"]
+    assert bare == ["ranktable", "export", "picture", "status-text", "chips-text", "faults-text", "describe"]
     resumed = [f"#/components/schemas/{name}" for name in ("Resumed", "AllResumed", "Preview")]
     assert refs["resume"] == resumed
     assert refs["events"] == ["#/components/schemas/HistoryLine"]
