@@ -8,7 +8,8 @@ from typing import Any
 
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.lanes import lanes
-from cmgr.service.door.routes import LINES, Answer, Arg, Request, Route, Stream
+from cmgr.service.door.routes import LINES, SVG, Answer, Arg, Page, Request, Route, Stream
+from cmgr.view.text.drawing import drawing
 from cmgr.words import stamp
 
 Doc = dict[str, Any]
@@ -16,13 +17,13 @@ Doc = dict[str, Any]
 AT = datetime(2026, 3, 2, 3, 0, 12, tzinfo=UTC)
 FAULT = {"code": "80E24E00", "level": "RestartNPU", "count": 1, "module": "1.0.0.0", "severity": "major"}
 BUDGET = "3 resets in 6 h did not cure it"
-RESUME = {"do": "resume", "args": {"container": "embedding"}}
 SERVICES: tuple[tuple[str, tuple[int, ...], Mapping[str, str]], ...] = (
     ("llm-chat", (0, 1), {"project": "assistant"}),
     ("llm-code", (2, 3), {"project": "assistant"}),
     ("vision-ocr", (4, 5), {}),
     ("embedding", (6, 7), {}),
 )
+NOTHING: Mapping[str, str] = {}
 
 
 def ago(**length: float) -> str:
@@ -36,9 +37,13 @@ def _share(number: int, template: str, *users: str, there: bool = True) -> Doc:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One moment: all is `well`, a recovery is `busy`, or there is `trouble`."""
+    """One moment: all is `well`, a recovery is `busy`, there is `trouble`; or trouble in a `full` machine."""
 
     name: str
+
+    @property
+    def full(self) -> bool:
+        return self.name == "full"
 
     @property
     def busy(self) -> bool:
@@ -49,24 +54,35 @@ class Scene:
         return self.name == "trouble"
 
     def chips(self) -> list[Doc]:
-        return [self._chip(n) for n in range(8)]
+        return [self._chip(n) for n in range(64 if self.full else 8)]
 
     def _chip(self, n: int) -> Doc:
-        faulty, isolated = self.busy and n == 1, self.trouble and n == 6
+        faulty, isolated = self.busy and n == 1, (self.trouble or self.full) and n == 6
         fault = {**FAULT, "since": ago(seconds=6.2), "momentary": False, "raised": ""}
         return {
             "id": n, "number": n, "tool_name": f"NPU {n} chip 0", "bus": f"0000:8{n}:00.0", "serial": "",
-            "logical": n, "ring": n // 4 * 4, "model": "Ascend910B4", "healthy": not (faulty or isolated),
-            "isolated": isolated, "isolated_by": "budget" if isolated else None,
+            "logical": n, "ring": n // self.mates * self.mates, "model": "Ascend910B4",
+            "healthy": not (faulty or isolated), "isolated": isolated, "isolated_by": "budget" if isolated else None,
             "isolated_since": ago(minutes=41) if isolated else None, "release_at": None,
             "reason": "fault 80E24E00 (RestartNPU)" if faulty else BUDGET if isolated else "",
             "faults": [fault] if faulty else [],
             "processes": [{"pid": 4211 + n, "name": "python3", "memory": 20 << 30}],
             "shares": self.shares() if n == 7 else [],
-            "containers": [name for name, chips, _ in SERVICES if n in chips], "available": False, "hint": "",
-            "measured": {"temperature_celsius": 48 + 3 * n, "aicore_percent": 35 + 8 * n, "power_watts": 170 + 9 * n,
-                         "hbm_megabytes": 65536, "hbm_used_megabytes": 20000 + 3000 * n},
+            "containers": [name for name, chips, _ in self.services() if n in chips], "available": False, "hint": "",
+            "measured": {"temperature_celsius": 48 + 3 * (n % 16), "aicore_percent": 35 + 8 * (n % 8),
+                         "power_watts": 170 + 9 * (n % 8), "hbm_megabytes": 65536,
+                         "hbm_used_megabytes": 20000 + 3000 * (n % 8)},
         }  # fmt: skip
+
+    @property
+    def mates(self) -> int:
+        """How many chips a ring has."""
+        return 8 if self.full else 4
+
+    def services(self) -> tuple[tuple[str, tuple[int, ...], Mapping[str, str]], ...]:
+        """Return each with its chips; the chip 6 of a full machine has the last of 200, whose name comes last, too."""
+        many = tuple((f"service-{n:03}", (0 if n % 64 == 6 else n % 64,), NOTHING) for n in range(199))
+        return (*many, ("zulu", (6,), NOTHING)) if self.full else SERVICES
 
     def shares(self) -> list[Doc]:
         return [_share(212, "vir04", "embedding"), _share(213, "vir02", there=not self.trouble)]
@@ -80,50 +96,53 @@ class Scene:
             "began": ago(seconds=6.2),
         }  # fmt: skip
         first = {**idle, **(under_way if self.busy else {})}
-        return [{"id": 0, "chips": [0, 1, 2, 3], **first}, {"id": 4, "chips": [4, 5, 6, 7], **idle}]
+        starts = range(0, len(self.chips()), self.mates)
+        return [{"id": n, "chips": list(range(n, n + self.mates)), **(idle if n else first)} for n in starts]
 
     def containers(self) -> list[Doc]:
-        return [self._container(name, chips, more) for name, chips, more in SERVICES]
+        return [self._container(name, chips, more) for name, chips, more in self.services()]
 
     def _container(self, name: str, chips: tuple[int, ...], more: Mapping[str, str]) -> Doc:
         held = self.busy and chips[0] < 4
-        failed = self.trouble and name == "embedding"
+        failed = (self.trouble and name == "embedding") or name == "zulu"
         status = "paused" if held else "failed" if failed else "running"
         reason = "ring 0 is in an episode (verifying)" if held else "chip 6 is isolated" if failed else ""
         return {
             "runtime": "docker", "namespace": "", "id": f"{name}-0123456789ab", "name": name, "called": name,
             "chips": list(chips), "status": status, "since": ago(hours=30), "strategy": "ringRecover",
-            "held": held or failed, "health": "", "heal": None, "spared": False, "unclear": False, "reason": reason,
-            "hint": "cmgr resume embedding" if failed else "", "orders": [RESUME] if failed else [],
-            "warnings": [], **more,
+            "held": held or failed, "serves": status == "running",
+            "health": "", "heal": None, "spared": False, "unclear": False, "reason": reason,
+            "hint": f"cmgr resume {name}" if failed else "",
+            "orders": [{"do": "resume", "args": {"container": name}}] if failed else [], "warnings": [], **more,
         }  # fmt: skip
 
     def troubles(self) -> list[Doc]:
         def row(kind: str, about: str, severity: str, text: str, why: str) -> Doc:
-            since = ago(minutes=41) if self.trouble else ago(seconds=6)
+            since = ago(seconds=6) if self.busy else ago(minutes=41)
             return {"id": f"{kind} {about}", "kind": kind, "about": about, "severity": severity, "since": since,
                     "text": text, "why": why, "hint": "", "orders": [], "stays": False}  # fmt: skip
 
-        if self.trouble:
+        if self.trouble or self.full:
+            name = "zulu" if self.full else "embedding"
             return [
+                row("failed", f"docker//{name}-0123456789ab", "critical", f"container {name} was given up",
+                    "5 starts failed: no such device: /dev/davinci6")
+                | {"hint": f"cmgr resume {name}", "orders": [{"do": "resume", "args": {"container": name}}]},
                 row("isolated", "chip 6", "warning", "chip 6 is isolated", BUDGET)
                 | {"hint": "have the chip looked at, then type: cmgr release 6",
                    "orders": [{"do": "release", "args": {"chip": 6}}]},
-                row("failed", "docker//embedding-0123456789ab", "critical", "container embedding was given up",
-                    "5 starts failed: no such device: /dev/davinci6")
-                | {"hint": "cmgr resume embedding", "orders": [RESUME]},
             ]  # fmt: skip
         if not self.busy:
             return []
         down = [row("down", f"docker//{n}-0123456789ab", "critical", f"container {n} is down", "")
                 for n in ("llm-chat", "llm-code")]  # fmt: skip
-        return [row("episode", "ring 0", "warning", "ring 0 is in an episode (verifying)", ""),
-                row("unhealthy", "chip 1", "warning", "chip 1 is not healthy", ""), *down]  # fmt: skip
+        return [*down, row("episode", "ring 0", "warning", "ring 0 is in an episode (verifying)", ""),
+                row("unhealthy", "chip 1", "warning", "chip 1 is not healthy", "")]  # fmt: skip
 
     def status(self) -> Doc:
         own = {
-            "state": "ready", "version": "0.2.0", "pid": 812, "since": ago(days=12), "driver": "dcmi",
-            "runtimes": ["docker"], "strategy": "ringRecover", "observe": False, "maintenance": False,
+            "name": "appliance7", "state": "ready", "version": "0.2.0", "pid": 812, "since": ago(days=12),
+            "driver": "dcmi", "runtimes": ["docker"], "strategy": "ringRecover", "observe": False, "maintenance": False,
             "maintenance_until": None, "maintenance_by": None, "troubles": [],
         }  # fmt: skip
         runtime = {"name": "docker", "why_down": "", "listed": ago(seconds=20), "hint": ""}
@@ -230,7 +249,7 @@ LINES_OF_17 = (
 def door(path: Path, scene: Scene) -> ControlServer:
     """Return a door behind which nothing happens. It lets everybody in."""
 
-    def said(value: Mapping[str, object]) -> Any:
+    def said(value: Mapping[str, object] | Page) -> Any:
         return lambda _request: value
 
     def stream(_request: Request) -> Answer:
@@ -241,6 +260,8 @@ def door(path: Path, scene: Scene) -> ControlServer:
     does = {"does": ["chip 6 is used again: what waits for it is started", "the resets of its ring are counted anew"]}
     explained = {"code": "80E24E00", "level": "RestartNPU", "meaning": "", "does": ["resets the chip's ring"]}
     order = (secret, Arg("chip", "integer", ""), Arg("preview", "boolean", ""))
+    told: Any = scene.episode()
+    drawn = Page(drawing(told, "appliance7").encode())
     lines = [{**note, "ring": 0, "episode": 17} for note in scene.episode()["notes"]]
     table = (
         Route("POST", "/v1/enter", "enter", said({**own, "session": "still"}), "", (Arg("ticket", "string", ""),)),
@@ -250,6 +271,7 @@ def door(path: Path, scene: Scene) -> ControlServer:
         Route("GET", "/v1/chips", "chips", said({"chips": scene.chips()}), ""),
         Route("GET", "/v1/episodes", "episodes", said({"episodes": scene.episodes()}), "", any_),
         Route("GET", "/v1/episodes/{n}", "episode", said(scene.episode()), "", (Arg("n", "integer", ""),)),
+        Route("GET", "/v1/episodes/{n}/picture", "picture", said(drawn), "", (Arg("n", "integer", ""),), kind=SVG),
         Route("GET", "/v1/faults", "faults", said({"faults": scene.faults()}), "", any_),
         Route("GET", "/v1/slots", "slots", said({"slots": scene.slots()}), ""),
         Route("GET", "/v1/groups", "groups", said({"groups": scene.groups()}), ""),

@@ -27,8 +27,8 @@ SHOWN: tuple[tuple[str, str, str, int, Scheme, str], ...] = (
 
 
 ROWS = ".title ~ .card tbody tr"
-MARKS = {"": ".columns .plot", "episodes": "svg.lanes", "history": ROWS, "faults": ".title ~ .card .plot",
-         "chips": ".title", "slots": ROWS, "groups": ROWS}  # fmt: skip
+MARKS = {"": "aside > .card:nth-child(3)", "episodes": "svg.lanes", "history": ROWS, "faults": ".title ~ .card .plot",
+         "chips": ".title", "services": ".title", "fleet": ".title", "slots": ROWS, "groups": ROWS}  # fmt: skip
 """Found as soon as the view is there."""
 
 

@@ -1,15 +1,21 @@
 """The page for everybody: axe finds nothing on any view; it works without a mouse, on narrow screens, in Chinese."""
 
-from typing import TYPE_CHECKING
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
+from cmgr.view.text.drawing import drawing
 from tests.support.browser import Scheme, Told, violations
 from tests.support.waiting import eventually
+from tests.web.scene import Scene
 from tests.web.standing import go, standing, visit
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 pytestmark = pytest.mark.alone
 
@@ -22,9 +28,12 @@ PLACES = (
     "faults?code=80E24E00&all=true",
     "chips",
     "chips/6",
+    "services",
+    "services/embedding",
     "slots",
     "groups",
     "groups/tp4",
+    "fleet",
 )
 WIDTHS = (320, 768, 1440, 3840)
 
@@ -146,6 +155,35 @@ def test_filters_stand_in_the_address(browser: "Browser") -> None:
         page.context.close()
 
 
+def test_times_in_sentences_are_those_of_the_reader(browser: "Browser") -> None:
+    with standing("well") as web:
+        page = visit(browser, web, "", 1200, "light")
+        said = "import('/static/parts.js').then(({ said }) => said('counts if it does at 2026-03-02T05:39:36.044Z'))"
+        assert page.evaluate(said) == "counts if it does at 05:39:36"
+        expect(page.locator(".top .badge")).to_have_text("live, 03:00:12")
+        page.context.close()
+
+
+def nothing(name: str, route: "Route") -> None:
+    route.fulfill(json={name: []})
+
+
+def test_where_there_is_nothing_the_page_says_how_there_would_be(browser: "Browser") -> None:
+    with standing("well") as web:
+        page = visit(browser, web, "", 1200, "light")
+        for place, words in (
+            ("slots", "cmgr slot create NAME --count 1"),
+            ("groups", "docker run --label cmgr.group=NAME"),
+            ("faults", "No chip has reported a fault."),
+        ):
+            page.route(re.compile(f"/api/{place}"), partial(nothing, place))
+            page.goto(f"http://{web.address}/#/{place}")
+            page.reload()
+            expect(page.locator("main")).to_contain_text(words)
+            assert page.get_by_role("search").count() == 0, "nothing is there to be filtered"
+        page.context.close()
+
+
 def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser") -> None:
     with standing("busy") as web:
         page = visit(browser, web, "slots", 1200, "light")
@@ -154,7 +192,6 @@ def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser
         page.wait_for_url("**/#/slots?moved=true")
         page.locator("tbody tr").nth(1).wait_for(state="detached")
         go(page, "groups")
-        # The fleet's table is there on its own, and perhaps sooner.
         groups = page.get_by_role("region", name="Groups")
         groups.wait_for()
         cells = groups.locator("td").all_inner_texts()
@@ -168,18 +205,24 @@ def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser
         page.context.close()
 
 
-def test_the_fleet_and_its_engine_are_told_beside_the_groups(browser: "Browser") -> None:
+def test_the_fleet_and_its_engine_are_told_and_on_now_whoever_is_not_well(browser: "Browser") -> None:
     with standing("busy") as web:
-        page = visit(browser, web, "groups", 1200, "light")
+        page = visit(browser, web, "fleet", 1200, "light")
         told = page.get_by_role("region", name="Fleet")
         cells = [" ".join(cell.split()) for cell in told.locator("td").all_inner_texts()]
-        assert [cells[0], cells[1], cells[4], cells[5]] == ["a", "not well", "b", "unknown"]
+        assert [cells[0], cells[1], cells[5]] == ["a here", "not well", "unknown"]
+        assert cells[4] == "b ssh -L 9478:127.0.0.1:9478 b cmgr web", "the way to its page"
         assert cells[7] == "chip 3 is isolated cmgr release 3"
         assert "no node answers systemctl status etcd" in page.locator("main").inner_text().replace("\xa0", " ")
+        go(page, "")
+        expect(page.locator(".others")).to_contain_text("unknown b chip 3 is isolated")
+        expect(page.locator(".others")).to_contain_text("halting Group tp4 rank1 waits: ring 0 is verifying")
         page.context.close()
     with standing("well") as web:
-        page = visit(browser, web, "groups", 1200, "light")
-        assert page.get_by_role("region", name="Fleet").count() == 0
+        page = visit(browser, web, "", 1200, "light")
+        assert page.get_by_role("link", name="Fleet").count() == 0, "it is in none"
+        go(page, "fleet")
+        expect(page.locator("main")).to_contain_text("cmgr fleet setup")
         page.context.close()
 
 
@@ -199,3 +242,15 @@ def test_shares_are_told_with_their_users_and_those_that_a_reset_took(browser: "
             *("213", "vir02", "", "lost in the reset the driver is busy"),
         ]
         page.context.close()
+
+
+def test_the_picture_of_an_episode_is_saved(browser: "Browser", tmp_path: Path) -> None:
+    with standing("busy") as web:
+        page = visit(browser, web, "episodes/17", 1200, "light")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save the picture").click()
+        assert download.value.suggested_filename == "episode-17.svg"
+        download.value.save_as(tmp_path / "it.svg")
+        page.context.close()
+    told: Any = Scene("busy").episode()
+    assert (tmp_path / "it.svg").read_text() == drawing(told, "appliance7")

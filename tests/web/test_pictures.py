@@ -29,6 +29,9 @@ def test_the_page_looks_as_it_should(browser: "Browser", place: str, width: int,
     golden = GOLDEN / f"{'episode' if place else 'now'}-{width}-{scheme}.png"
     with standing("busy") as web:
         page = visit(browser, web, place, width, scheme)
+        # The fleet and the groups are read on their own, and perhaps later.
+        page.wait_for_selector("nav a[href='#/fleet']", state="attached")
+        page.wait_for_selector(".lanes" if place else ".others p:nth-of-type(2)")
         seen = page.screenshot(full_page=True)
         page.context.close()
     if os.environ.get("CMGR_REWRITE_GOLDEN"):

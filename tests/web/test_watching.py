@@ -132,13 +132,30 @@ def test_a_refusal_is_shown_with_what_to_do(browser: "Browser", running: Site) -
         running.service.cmgr("maintenance", "off")
 
 
+def test_a_reset_stops_whoever_runs_on_the_ring_if_the_tick_is_there(browser: "Browser", running: Site) -> None:
+    with watching(browser, running, refusals=(409,)) as (page, _):
+        page.goto(f"http://{running.web.address}/#/chips/0")
+        page.get_by_role("button", name="Reset").click()
+        dialog = page.get_by_role("dialog", name="Reset the ring of chip 0")
+        tick = dialog.get_by_label("Stop those that run on its ring, and start them again")
+        expect(tick).to_be_checked()
+        expect(dialog).to_contain_text("stops chat, search")
+        tick.uncheck()
+        expect(dialog).to_contain_text("chat, search run on chips 0-3")
+        expect(dialog.get_by_role("button", name="Give the order")).to_be_disabled()
+        tick.check()
+        expect(dialog.get_by_role("button", name="Give the order")).to_be_enabled()
+        page.keyboard.press("Escape")
+
+
 @pytest.mark.parametrize(
     ("place", "said"),
     [
         ("episodes/abc", "There is no such episode."), ("episodes/999999", "There is no such episode."),
         ("chips/99", "There is no such chip."), ("chips/abc", "There is no such chip."),
         ("groups/%ff", "There are no such groups."), ("groups/nobody", "There are no such groups."),
-        ("constructor", "All is well"), ("toString/1", "All is well"),
+        ("constructor", "There is no such page."), ("toString/1", "There is no such page."),
+        ("services/nobody", "There is no such service."), ("nonsense", "There is no such page."),
     ],
 )  # fmt: skip
 def test_an_address_that_leads_nowhere_says_so(browser: "Browser", running: Site, place: str, said: str) -> None:

@@ -20,7 +20,7 @@ async function send(method, path, body) {
 }
 
 const ask = async (...what) => (await send(...what)).json();
-export const read = (path) => ask("GET", path);
+export const read = async (path, form = "json") => (await send("GET", path))[form]();
 export const order = (what, args) => ask("POST", `orders/${what}`, args);
 
 export async function enter() {

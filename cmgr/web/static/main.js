@@ -4,10 +4,12 @@ import { render } from "./lit-html.js";
 import { enter, follow, forget, leave, read } from "./api.js";
 import { dialogView } from "./orders.js";
 import { episodeView } from "./episode.js";
-import { badge, html, nothing, now, setClock, sign, when } from "./parts.js";
+import { badge, html, nothing, now, page, passed, setClock, sign, span, when } from "./parts.js";
 import { lang, locale, t } from "./texts.js";
+import { helpView, help, listen, searches } from "./keys.js";
 import { nowView, verdict } from "./now.js";
-import { chipsView, chipView, faultsView, groupsView, groupView, historyView, slotsView } from "./tables.js";
+import { servicesView, serviceView } from "./services.js";
+import { chipsView, chipView, faultsView, fleetView, groupsView, groupView, historyView, slotsView } from "./tables.js";
 
 // What was read stands in it under the path that it was read by, and what was heard under the names of HEARD.
 const state = {
@@ -24,17 +26,23 @@ function routeOf() {
 }
 
 const ALL = {
-  __proto__: null, "": ["Now", nowView], history: ["History", historyView], faults: ["Faults", faultsView],
-  chips: ["Chips", chipsView], slots: ["Slots", slotsView], groups: ["Groups", groupsView],
+  __proto__: null, "": ["Now", nowView], services: ["Services", servicesView], chips: ["Chips", chipsView],
+  faults: ["Faults", faultsView], history: ["History", historyView], slots: ["Slots", slotsView], groups: ["Groups", groupsView],
+  fleet: ["Fleet", fleetView],
 };
-const ONE = { __proto__: null, episodes: episodeView, chips: chipView, groups: groupView };
+const ONE = { __proto__: null, episodes: episodeView, chips: chipView, groups: groupView, services: serviceView };
+const NAMED = new Set(["groups", "services"]);
+
+// Where no view is there is none of what is: somebody would take it for an answer.
+const nowhere = ({ path }) => html`${page(t("There is no such page."))}<p><code>#/${path}</code></p>
+  <p>${Object.entries(ALL).map(([to, [title]]) => html`<a href="#/${to}">${t(title)}</a> `)}</p>`;
 
 function decoded(text) { try { return decodeURIComponent(text); } catch { return text; } }
 
 function body(route) {
   const { view, id } = route;
-  if (id && ONE[view]) return ONE[view](state, view === "groups" ? decoded(id) : Number(id));
-  return (ALL[view]?.[1] || nowView)(state, route);
+  if (id && ONE[view]) return ONE[view](state, NAMED.has(view) ? decoded(id) : Number(id));
+  return ALL[view] && !id ? ALL[view][1](state, route) : nowhere(route);
 }
 
 // ---- Drawing. Many things happen at once in a storm: it is drawn once a frame.
@@ -54,8 +62,9 @@ function draw() {
   if (!state.session) { render(gate(), root); return; }
   if (!state.status) { render(frame(route, html`<p class="quiet">${t("connecting")}…</p>`), root); return; }
   const found = verdict(state);
-  document.title = `${{ bad: "✕ ", warn: "! ", busy: "… " }[found.tone] || ""}${found.title} · cmgr`;
+  document.title = [`${{ bad: "✕ ", warn: "! ", busy: "… " }[found.tone] || ""}${found.title}`, state.status.service.name, "cmgr"].filter(Boolean).join(" · ");
   render(frame(route, body(route)), root);
+  searches(state);
   const box = document.querySelector(".lanesbox");
   if (box && Math.abs(box.clientWidth - state.laneWidth) > 1) { state.laneWidth = box.clientWidth; schedule(); }
 }
@@ -67,22 +76,25 @@ function frame({ view }, shown) {
   return html`
     <a class="skip" href="#main" @click=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>${t("Skip to content")}</a>
     <header class="top">
-      <a class="brand" href="#/"><img src="/static/icon.svg" alt="" width="22" height="22"><span>cmgr</span></a>
-      <nav aria-label=${t("Main")}>${Object.entries(ALL).map(([path, [title]]) => html`
+      <a class="brand" href="#/"><img src="/static/icon.svg" alt="" width="22" height="22"><span>cmgr</span>${own?.name && html`<span class="host">${own.name}</span>`}</a>
+      <nav aria-label=${t("Main")}>${Object.entries(ALL).filter(([path]) => path !== "fleet" || state.fleet?.engine).map(([path, [title]]) => html`
         <a href="#/${path}" aria-current=${here === path ? "page" : nothing}>${t(title)}</a>`)}</nav>
       <div class="right">${liveSign()}
+        <button class="quiet" aria-label=${t("Keys")} aria-keyshortcuts="?" @click=${help}>?</button>
         <a class="lang" href="?lang=${other}${location.hash}" lang=${other}>${language}</a>
         <button class="quiet" @click=${() => leave().then(state.over)}>${t("Leave")}</button></div>
     </header>
     <main id="main" tabindex="-1" class=${state.away ? "stale" : ""}>${shown}</main>
-    <footer>${own && `cmgr ${own.version} · ${own.driver} · ${own.runtimes.join(", ")} · ${own.strategy} · ${state.session.who}`}</footer>
+    <footer>${own && `${own.name ?? ""} · cmgr ${own.version} · ${own.driver} · ${own.runtimes.join(", ")} · ${own.strategy} · ${state.session.who}`}</footer>
     <div class="toast" role="status">${state.toast && html`<span>${sign("good")} ${state.toast}</span>`}</div>
-    ${dialogView(state)}`;
+    ${dialogView(state)}${helpView(ALL)}`;
 }
 
+// The time at which the service was heard last goes on like a clock; where it stands still, so does all that is shown.
 function liveSign() {
-  if (state.live && !state.away) return badge("good", t("live"));
-  return state.since ? badge("bad", t("notLive", { at: when(state.since) })) : badge("calm", t("connecting"));
+  if (state.live && !state.away) return badge("good", t("liveAt", { at: when(state.heard + now() - Date.now()) }));
+  if (!state.since) return badge("calm", t("connecting"));
+  return badge("bad", t("notLive", { at: when(state.since), length: span(Math.max(1, Math.floor(passed(state.since)))) }));
 }
 
 function gate() {
@@ -110,6 +122,7 @@ async function refresh(path) {
   try {
     const told = await read(path + query);
     state[path] = told[path === "history" ? "notes" : path] ?? told;
+    if (path === "faults") state.machine = told.machine;
   } catch (refusal) {
     if (refusal.status === 401) state.over();
     if (refusal.status === 400 || refusal.status === 404) state[path] = null;
@@ -124,14 +137,14 @@ async function refresh(path) {
 
 const soon = (path) => setTimeout(() => refresh(path), 500);
 
-const OWN = { __proto__: null, slots: ["slots"], groups: ["groups", "fleet"] };
+const OWN = { __proto__: null, "": ["groups"], slots: ["slots"], groups: ["groups"], fleet: ["fleet"] };
 const own = () => OWN[routeOf().view]?.forEach(refresh);
 
 function needed() {
   const { view, id, query } = routeOf(), code = query.get("code");
   own();
   if (view === "episodes" && id) refresh(`episodes/${Number(id)}`);
-  if (view === "history" && query.get("lines")) refresh("history");
+  if ((view === "history" && query.get("lines")) || (view === "services" && id)) refresh("history");
   if (view === "chips" && id) refresh("series");
   if (view === "faults" && code) refresh(`explain/${encodeURIComponent(code)}`);
 }
@@ -155,7 +168,7 @@ const HEARD = {
     state.away = null;
     state.live = true;
     setClock(told.at);
-    if (before?.service.since !== told.service.since) ["episodes", "faults"].forEach(refresh);
+    if (before?.service.since !== told.service.since) ["episodes", "faults", "fleet"].forEach(refresh);
     if (before) own();
   },
   away(told) {
@@ -220,6 +233,9 @@ addEventListener("hashchange", () => {
   scrollTo(0, 0);
 });
 addEventListener("resize", schedule);
+listen(state);
+// Nothing tells of the other appliances.
+setInterval(() => { if (state.fleet?.engine && !document.hidden && state.session) refresh("fleet"); }, 10_000);
 setInterval(() => {
   const silent = Date.now() - state.heard;
   if (silent > 4000 && state.status && !state.away) HEARD.away({ silent, since: new Date(now() - silent).toISOString() });

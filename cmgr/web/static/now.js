@@ -2,32 +2,39 @@
 
 import { ago, badge, card, chipState, empty, html, keyOf, nothing, passed, readings, ringName, said, seconds, sign, span, time, toDo,
   toneOf, took, when, word } from "./parts.js";
+import { heatMap } from "./heat.js";
 import { orderButtons } from "./orders.js";
+import { servicesNow } from "./services.js";
 import { table } from "./tables.js";
 import { t } from "./texts.js";
 import { faultsPerDay, recoveryTimes } from "./plots.js";
 
 const PHASES = ["listing", "draining", "waiting", "resetting", "verifying", "resuming"];
+// More chips than that are a heat map, more names than that a number, more troubles than that folded.
+const MOST_TILES = 16, MOST_NAMES = 3, MOST_TROUBLES = 12;
 
-// What is held for a recovery that is under way, and what is wrong beside such recoveries.
+// What is held for a recovery that is under way, and what is wrong beside such recoveries: each thing once, with all that is
+// said of it.
 const heldBack = (status) => status.containers.filter((c) => c.held && c.status !== "failed");
 const inEpisode = (status) => status.rings.filter((ring) => ring.episode !== null);
 function apart(status) {
   const chips = inEpisode(status).flatMap((ring) => ring.chips);
   const told = { episode: () => true, unhealthy: (about) => chips.some((n) => about === `chip ${n}`),
     down: (about) => heldBack(status).some((c) => about === keyOf(c) && c.chips.some((n) => chips.includes(n))) };
-  return status.troubles.filter(({ kind, about }) => !told[kind]?.(about)).sort((a, b) => (b.severity === "critical") - (a.severity === "critical"));
+  return status.troubles.filter(({ kind, about }) => !told[kind]?.(about));
+}
+
+function waits(status) {
+  const names = heldBack(status).map((c) => c.name), shown = names.slice(0, MOST_NAMES).join(", "), n = names.length - MOST_NAMES;
+  return n > 0 ? t("downUntilMany", { held: names.length, all: status.containers.length, names: shown, n }) : names.length ? t("downUntil", { names: shown }) : "";
 }
 
 export function verdict(state) {
   const { status, away } = state;
   if (away) return { tone: "calm", title: t("The service does not answer"), sub: t("awaySub", { ago: ago(state.since) }) };
-  const real = apart(status), grave = real.filter((trouble) => trouble.severity === "critical");
-  if (grave.length) return { tone: "bad", title: t(grave.length > 1 ? "wrongs" : "Something is wrong", { n: grave.length }) };
-  if (inEpisode(status).length) {
-    const names = heldBack(status).map((c) => c.name).join(", ");
-    return { tone: "busy", title: t("A recovery is under way"), sub: `${t("recoveringSub")} ${names && t("downUntil", { names })}` };
-  }
+  const real = apart(status), under = inEpisode(status).length;
+  if (real.some((trouble) => trouble.severity === "critical")) return { tone: "bad", title: t(real.length > 1 ? "wrongs" : "Something is wrong", { n: real.length }) };
+  if (under) return { tone: "busy", title: t(under > 1 ? "recoveries" : "A recovery is under way", { n: under }), sub: `${t("recoveringSub")} ${waits(status)}` };
   if (status.service.state === "starting") return { tone: "busy", title: t("cmgr is starting"), sub: t("startingSub") };
   if (real.length) return { tone: "warn", title: t(real.length > 1 ? "watchOuts" : "Something needs a look", { n: real.length }) };
   return { tone: "good", title: t("All is well"), sub: t("wellSub", { chips: status.chips.length, services: status.containers.length }) };
@@ -35,18 +42,21 @@ export function verdict(state) {
 
 export function nowView(state) {
   const { status } = state;
+  const rings = () => html`<div class="rings">${status.rings.map((ring) => ringCard(ring, state))}</div>`;
   return html`
     ${hero(state)}
-    ${inEpisode(status).map((ring) => underWay(ring, state))}
+    ${others(state)}
+    <div class="workings">${inEpisode(status).map((ring) => underWay(ring, state))}</div>
     <div class="columns">
       <div>
-        ${card(t("Rings"), status.rings.length ? html`<div class="rings">${status.rings.map((ring) => ringCard(ring, state))}</div>`
-          : empty(t("No chips are known.")))}
-        ${services(status, state)}
+        ${status.chips.length > MOST_TILES ? card(t("Chips"), heatMap(state), html`<a class="more" href="#/chips">${t("As a list")}</a>`)
+          : card(t("Rings"), status.rings.length ? rings() : empty(t("noChips")))}
+        ${servicesNow(state)}
       </div>
       <aside>
         ${latest(state)}
-        ${state.faults && card(t("Faults per day, 90 days"), faultsPerDay(state.faults))}
+        ${rounds(state.groups || [])}
+        ${state.faults?.length ? card(t("Faults per day, 90 days"), faultsPerDay(state.faults)) : ""}
       </aside>
     </div>`;
 }
@@ -68,16 +78,39 @@ function hero(state) {
         ${state.session.orders ? "" : html`<p class="quiet">${t("ordersOff")}</p>`}
         ${own.observe ? html`<p>${t("observe")}</p>` : ""}
       </div>
-      <div class="acts">${orderButtons(state, [{ do: "maintenance", args: { on: !own.maintenance } }], "quiet")}</div>
+      <div class="acts">${orderButtons(state, [{ do: "maintenance", args: { on: !own.maintenance } }])}</div>
     </section>
     ${rows.length ? troubles(rows, state) : ""}`;
 }
 
-const troubles = (rows, state) => html`<section class="card">${table(t("What to do"), rows, "Level Text Since", {
+const listOf = (name, rows, state) => table(name, rows, rows.some(({ orders }) => orders?.length) ? "Level Text Order Since" : "Level Text Since", {
   Level: ({ severity = "warning" }) => word(severity),
   Text: ({ text, why, hint }) => html`<strong>${said(text)}</strong> <div class="quiet">${said(why)}</div> ${hint && html`<div>${toDo(hint)}</div>`}`,
-  Since: (row) => html`${time(row.since)} ${orderButtons(state, row.orders)}`,
-})}</section>`;
+  Order: ({ orders }) => orderButtons(state, orders),
+});
+
+const troubles = (rows, state) => html`<section class="card">${listOf(t("What to do"), rows.slice(0, MOST_TROUBLES), state)}
+  ${rows.length > MOST_TROUBLES ? folded(t("andMore", { n: rows.length - MOST_TROUBLES }), rows.slice(MOST_TROUBLES), state) : ""}</section>`;
+
+const folded = (name, rows, state) => html`<details><summary>${name}</summary>${listOf(name, rows, state)}</details>`;
+
+// Of the others of a fleet those that are not well, and the groups that stop and start: also where all is well here.
+function others({ fleet, groups = [] }) {
+  const ill = fleet?.engine ? fleet.appliances.filter((a) => !a.here && a.state !== "ready") : [], moving = groups.filter((g) => g.phase !== "running");
+  if (!ill.length && !moving.length) return "";
+  return html`<section class="card others">
+    ${ill.map((a) => html`<p>${word(a.state)} <a href="#/fleet">${a.name}</a> ${a.wrong.slice(0, 1).map((w) => said(w.text))}</p>`)}
+    ${moving.map((g) => html`<p>${badge("busy", t(g.phase))} <a href="#/groups/${encodeURIComponent(g.name)}">${t("group", { name: g.name })}</a> ${said(g.reason || g.cause)}</p>`)}</section>`;
+}
+
+function rounds(groups) {
+  const all = groups.flatMap((group) => group.history.map((round) => ({ ...round, group: group.name })));
+  const rows = all.sort((a, b) => Date.parse(b.began) - Date.parse(a.began)).slice(0, 3);
+  return rows.length ? card(t("Rounds of groups"), table(t("Rounds of groups"), rows, "Name Cause", {
+    Name: (r) => html`<a href="#/groups/${encodeURIComponent(r.group)}">${r.group}</a>`,
+    Cause: (r) => html`${said(r.cause)}<div class="when">${word(r.outcome)} · ${ago(r.began)}</div>`,
+  })) : "";
+}
 
 function underWay(ring, state) {
   const at = PHASES.indexOf(ring.phase);
@@ -114,7 +147,7 @@ function ringCard(ring, state) {
   return html`
     <section class="ring ${tone}">
       <header><h3>${ringName(ring.chips)}</h3>${badge(tone, t(ring.phase))}</header>
-      <div class="tiles">${chips.map((chip) => tile(chip, ring, state))}</div>
+      <div class="tiles ${chips.length > 4 ? "many" : ""}">${chips.map((chip) => tile(chip, ring, state))}</div>
       <p class="users">${names.length ? names.map((name) => html`<span class="pill">${name}</span>`) : html`<span class="quiet">${t("nobody uses it")}</span>`}</p>
     </section>`;
 }
@@ -131,29 +164,6 @@ function tile(chip, ring, state) {
       ${m.load === undefined ? "" : html`<span class="load" title="${t("Load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}
     </a>`;
 }
-
-function gathered(containers) {
-  const title = (c) => ["group", "project", "unit"].filter((name) => c[name]).map((name) => t(name, { name: c[name] }))[0] || "";
-  return Object.entries(Object.groupBy(containers, title)).sort(([a], [b]) => !a - !b || a.localeCompare(b));
-}
-
-function services(status, state) {
-  if (!status.containers.length) return card(t("Services"), empty(t("No service uses chips.")));
-  const groups = gathered(status.containers);
-  return card(t("Services"), groups.map(([title, rows]) => html`
-    ${groups.length > 1 ? html`<h3 class="group">${title || t("On their own")}</h3>` : ""}
-    ${table(title || t("Services"), rows, "Name Chips State Reason", {
-      Name: (c) => html`<strong>${c.name}</strong>${c.namespace ? ` · ${c.namespace}` : ""}`,
-      State: (c) => html`${serviceState(c)} ${orderButtons(state, c.orders)}`, Reason: serviceReason,
-    })}`));
-}
-
-const STATUS = { pausing: "stopping", paused: "held", resuming: "starting" };
-const serviceState = ({ status, health }) => word(status === "running" && /^(unhealthy|starting)$/.test(health) ? health : STATUS[status] || status);
-
-const serviceReason = (c) => html`${said(c.reason) || (c.since && html`<span class="quiet">${t("since", { at: when(c.since) })}</span>`)}
-  ${c.ready && html`<div class="quiet">${c.ready} → ${said(c.answer || "…")}</div>`}
-  ${c.warnings?.map((w) => html`<div class="warn">${sign("warn", 12)} ${said(w)}</div>`)}`;
 
 function latest(state) {
   const rows = state.episodes;

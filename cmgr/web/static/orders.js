@@ -26,29 +26,33 @@ export function orderButtons(state, orders = [], kind = "") {
     <button type="button" class=${kind} @click=${() => open(state, one)}>${t(wordsOf(one)[0])}</button>`);
 }
 
-const box = () => document.querySelector("dialog");
+const box = () => document.getElementById("order");
 
 function open(state, { do: what, args }) {
   const more = what === "isolate" ? { reason: "" } : args.on ? { seconds: 4 * 3600 } : {};
-  state.dialog = { do: what, args: { ...args, ...more } };
+  state.dialog = { do: what, args: { ...args, ...more }, turn: 0 };
   state.render();
   box().showModal();
   preview(state, state.dialog);
 }
 
+// Of several questions about one order only the answer to the last counts.
 async function sent(state, asked, args, taken) {
+  const turn = asked.turn += 1, isLast = () => asked.turn === turn;
   try {
-    taken(await order(asked.do, args));
-    asked.refusal = null;
+    const told = await order(asked.do, args);
+    if (isLast()) { taken(told); asked.refusal = null; }
   } catch (refusal) {
-    asked.refusal = refusal;
+    if (isLast()) asked.refusal = refusal;
     if (refusal.status === 401) state.over();
   }
-  asked.busy = false;
+  if (isLast()) asked.busy = false;
   state.render();
 }
 
 function preview(state, asked) {
+  asked.does = asked.refusal = null;
+  state.render();
   // The reason changes nothing of it, and is not there yet.
   const reason = asked.do === "isolate" ? { reason: "preview" } : {};
   sent(state, asked, { ...asked.args, ...reason, preview: true }, ({ does }) => { asked.does = does; });
@@ -65,7 +69,7 @@ function give(state, event) {
 export function dialogView(state) {
   const asked = state.dialog;
   const closed = () => { state.dialog = null; state.render(); };
-  return html`<dialog aria-labelledby="asked" @close=${closed}>${asked ? html`
+  return html`<dialog id="order" aria-labelledby="asked" @close=${closed}>${asked ? html`
     <form @submit=${(event) => give(state, event)}>
       <h2 id="asked">${titleOf(asked)}</h2>
       <div aria-live="polite">
@@ -78,8 +82,10 @@ export function dialogView(state) {
         <input name="reason" required maxlength="200" autocomplete="off" aria-describedby="help" .value=${asked.args.reason}
           @input=${(event) => { asked.args.reason = event.target.value; asked.refusal = null; }}>
         <small id="help">${t("reasonHelp")}</small></label>` : ""}
+      ${"stop" in asked.args ? html`<label class="tick"><input type="checkbox" name="stop" ?disabled=${asked.busy} .checked=${asked.args.stop} @change=${(event) => { asked.args.stop = event.target.checked; preview(state, asked); }}>
+        ${t("stopUsers")}</label>` : ""}
       ${asked.do === "maintenance" && asked.args.on ? html`<label>${t("It ends by itself after")}
-        <select name="hours" @change=${(event) => { asked.args.seconds = Number(event.target.value) * 3600; preview(state, asked); }}>
+        <select name="hours" ?disabled=${asked.busy} @change=${(event) => { asked.args.seconds = Number(event.target.value) * 3600; preview(state, asked); }}>
           ${[0.5, 1, 2, 4, 8, 24].map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("min", { n: n * 60 }) : t("h", { n })}</option>`)}
         </select></label>` : ""}
       <div class="buttons">

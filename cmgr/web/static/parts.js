@@ -46,21 +46,26 @@ export const took = (episode) => (episode.ended ? span(episode.seconds) : t("too
 
 export const keyOf = (c) => `${c.runtime}/${c.namespace}/${c.id}`;
 
-export function ranges(numbers) {
+// Runs of numbers that follow each other, each with its first and last.
+export function runs(numbers) {
   const found = [];
   for (const n of [...numbers].sort((a, b) => a - b)) {
     const last = found.at(-1);
     if (last && last[1] === n - 1) last[1] = n;
     else found.push([n, n]);
   }
-  return found.map(([a, b]) => (a === b ? a : `${a}–${b}`)).join(", ");
+  return found;
 }
 
-// What the service says, in its own language.
-export const said = (text) => (text && lang !== "en" ? html`<span lang="en">${text}</span>` : text);
+export const ranges = (numbers) => runs(numbers).map(([a, b]) => (a === b ? a : `${a}–${b}`)).join(", ");
+
+// What the service says, in its own language; the times in it as they are here.
+const STAMP = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
+const local = (text) => text.replace(STAMP, (at) => when(at));
+export const said = (text) => (text && lang !== "en" ? html`<span lang="en">${local(text)}</span>` : text && local(text));
 
 // A hint of the service's, with the commands in it set apart.
-export const advice = (hint) => html`<span lang="en">${hint.split(/((?:cmgr|systemctl|journalctl) [^;,:]+)/).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}</span>`;
+export const advice = (hint) => html`<span lang="en">${local(hint).split(/((?:cmgr|systemctl|journalctl) [^;,:]+)/).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}</span>`;
 export const toDo = (hint) => html`<span class="label">${t("What to do")}</span> ${advice(hint)}`;
 
 // Signs beside words: colour alone says nothing to many.
@@ -95,7 +100,7 @@ const TONES = {
   well: "good", healthy: "good", running: "good", ready: "good", resuming: "good", recovered: "good", cleared: "good", closed: "good", result: "good", "at home": "good",
   draining: "warn", unhealthy: "warn", degraded: "warn", isolated: "warn", isolation: "warn", warning: "warn",
   RestartRequest: "warn", RestartBusiness: "warn", FreeRestartNPU: "warn",
-  resetting: "bad", reset: "bad", faulty: "bad", "not well": "bad", failed: "bad", down: "bad", away: "bad", hangs: "bad", active: "bad", fault: "bad", critical: "bad",
+  resetting: "bad", reset: "bad", faulty: "bad", "not well": "bad", "not serving": "bad", failed: "bad", down: "bad", away: "bad", hangs: "bad", active: "bad", fault: "bad", critical: "bad",
   "lost in the reset": "bad", RestartNPU: "bad", SeparateNPU: "bad",
   verifying: "busy", "in a reset": "busy", stopping: "busy", starting: "busy", settling: "busy", halting: "busy", opened: "busy", action: "busy", "under way": "busy",
   waiting: "held", held: "held", halted: "held", hold: "held", phase: "info",

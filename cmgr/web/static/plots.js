@@ -30,7 +30,7 @@ export function faultsPerDay(faults) {
 
 export function recoveryTimes(episodes) {
   const done = episodes.filter((episode) => episode.ended && episode.outcome === "recovered").slice(0, 40).reverse();
-  if (done.length < 2) return nothing;
+  if (done.length < 2) return "";
   const sorted = done.map((episode) => episode.seconds).sort((a, b) => a - b);
   const longest = sorted.at(-1), median = sorted[Math.floor(sorted.length / 2)];
   const x = (index) => (index + 0.5) * (W / done.length), y = (s) => H - (s / (longest * 1.1)) * H;

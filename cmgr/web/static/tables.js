@@ -1,13 +1,15 @@
-// History, faults, chips, slots and groups: tables that name their columns and filters.
+// History, faults, chips, slots, groups and the fleet: tables that name their columns and filters.
 
-import { advice, badge, card, chipState, empty, html, nothing, page, ranges, readings, said, span, time, took, word } from "./parts.js";
+import { advice, badge, card, chipState, empty, html, nothing, page, ranges, readings, runs, said, span, time, took, word } from "./parts.js";
 import { orderButtons } from "./orders.js";
 import { faultsPerDay, recoveryTimes, series } from "./plots.js";
 import { t } from "./texts.js";
 
-const chipLinks = (chips) => chips.map((id, n) => html`${n ? ", " : ""}<a href="#/chips/${id}">${id}</a>`);
+const chipLink = (id) => html`<a href="#/chips/${id}">${id}</a>`;
+const chipLinks = (chips) => runs(chips).map(([a, b], n) => html`${n ? ", " : ""}${chipLink(a)}${a === b ? "" : html`–${chipLink(b)}`}`);
 const value = (number, unit) => (number === undefined ? html`<span class="quiet">–</span>` : `${Math.round(number)} ${unit}`);
 const memory = (m) => (m.memory === undefined ? value() : `${(m.memory / 1024).toFixed(1)} ${t("of")} ${((m.memoryAll || 0) / 1024).toFixed(0)} GiB`);
+const load = (m) => html`${value(m.load, "%")}${m.load === undefined ? "" : html`<span class="load" aria-hidden="true"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}`;
 
 // What a row has below a head, where that is not what the row has by the same name.
 const CELLS = {
@@ -18,47 +20,62 @@ const CELLS = {
   When: (row) => time(row.at), Category: (row) => word(row.kind), Text: (row) => said(row.text),
   Code: ({ code }) => html`<a class="code" href="#/faults?code=${encodeURIComponent(code)}&all=true">${code}</a>`, Level: (row) => word(row.level),
   Came: (row) => time(row.since), Times: (row) => row.count, Cleared: (row) => time(row.cleared), Temperature: (row) => value(row.m.temperature, "°C"),
-  Load: (row) => value(row.m.load, "%"), Memory: (row) => memory(row.m), Power: (row) => value(row.m.power, "W"),
+  Load: (row) => load(row.m), Memory: (row) => memory(row.m), Power: (row) => value(row.m.power, "W"),
 };
-const cellOf = (head, own) => own?.[head] || CELLS[head] || ((row) => row[head.toLowerCase()]);
+export const cellOf = (head, own) => own?.[head] || CELLS[head] || ((row) => row[head.toLowerCase()]);
+
+// Columns of sentences and of names by strangers: they take the room that is left, and break anywhere. No other is broken.
+const FREE = new Set(["Name", "Services", "Members", "Reason", "Cause", "Text", "Module", "Template"]);
 
 // `own`: cells of this table alone. On a narrow screen a row is a block whose cells are named by `data-name`.
 export function table(name, rows, heads, own) {
-  const cells = heads.split(" ").map((head) => [t(head), cellOf(head, own)]);
+  const cells = heads.split(" ").map((head) => [t(head), cellOf(head, own), FREE.has(head) ? "free" : ""]);
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${name}><table>
     <thead><tr>${cells.map(([head]) => html`<th scope="col">${head}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr>${cells.map(([head, cell]) => html`<td data-name=${head}>${cell(row)}</td>`)}</tr>`)}</tbody>
+    <tbody>${rows.map((row) => html`<tr>${cells.map(([head, cell, kind]) => html`<td class=${kind} data-name=${head}>${cell(row)}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }
 
 const tableCard = (name, rows, heads, own, none, more) => card(name, rows.length || !none ? table(name, rows, heads, own) : empty(none), more);
 
-// A table below its filters: of each name in the address its label, the words for what it may be, what a row has there, and
-// which rows there are while nothing is chosen. They stand in the address, so that a look can be sent to somebody else.
-function filtered(route, name, all, filters, heads, own, none, more) {
-  const wishes = Object.entries(filters).map(([key, [label, text = String, of = (row) => row[key], plain = () => true]]) => {
-    const wish = route.query.get(key) || "";
-    return { key, label, text, of, wish, fits: (row) => (wish ? wish === String(of(row)) : plain(row)) };
+const SELECT = (label, wish, change, options) => html`<label>${t(label)}<select @change=${change} .value=${wish}>
+  ${options.map(([value, text]) => html`<option value=${value} ?selected=${wish === String(value)}>${text}</option>`)}</select></label>`;
+
+const wordsOf = (row) => Object.values(row).flat().filter((value) => /string|number/.test(typeof value)).join(" ").toLowerCase();
+
+// A table below its search and filters: of each name in the address its label, the words for what it may be, what a row has
+// there, and the word for no wish with which rows there are then. They stand in the address, so that a look can be sent to
+// somebody else. `none`: said where there is no row at all, or none while nothing is wished.
+export function filtered(state, route, { name, all, filters, heads, own, none, more }) {
+  if (!all.length) return card(t(name), empty(none));
+  const wishes = Object.entries(filters).map(([key, [label, text = String, of = (row) => row[key], usual = ["any"]]]) => {
+    const wish = route.query.get(key) || "", [calls, plain = () => true] = usual;
+    const values = [...new Set(all.map(of))].filter((value) => value !== null && value !== "").sort((a, b) => (a > b) - (a < b));
+    return { key, label, wish, options: [["", t(calls)], ...values.map((value) => [value, text(value)])],
+      fits: (row) => (wish ? wish === String(of(row)) : plain(row)) };
   });
-  const rows = all.filter((row) => wishes.every(({ fits }) => fits(row)));
-  const change = (key) => (event) => {
+  const sought = route.query.get("q") || "", words = sought.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = (row) => { const told = words.length ? wordsOf(row) : ""; return words.every((one) => told.includes(one)); };
+  const rows = all.filter((row) => wishes.every(({ fits }) => fits(row)) && found(row));
+  const change = (key, typed) => (event) => {
     const query = new URLSearchParams(route.query);
     if (event.target.value) query.set(key, event.target.value); else query.delete(key);
-    location.hash = `#/${route.path}${query.size ? `?${query}` : ""}`;
+    const place = `#/${route.path}${query.size ? `?${query}` : ""}`;
+    // A letter is no step to go back by.
+    if (typed) { history.replaceState(null, "", place); state.render(); } else location.hash = place;
   };
+  const wished = sought || wishes.some(({ wish }) => wish);
   return html`<section class="card">
-    <div class="filters" role="group" aria-label=${t("Filter")}>${wishes.map(({ key, label, text, of, wish }) => html`
-      <label>${t(label)}<select @change=${change(key)} .value=${wish}>
-        <option value="">${t("any")}</option>
-        ${[...new Set(all.map(of))].filter((value) => value !== null).sort((a, b) => (a > b) - (a < b)).map((value) => html`
-          <option value=${value} ?selected=${wish === String(value)}>${text(value)}</option>`)}
-      </select></label>`)}</div>
-    ${rows.length ? table(t(name), rows, heads, own) : empty(t(none))}${more}</section>`;
+    <div class="filters" role="search" aria-label=${t("Filter")}>
+      <label>${t("Search")}<input type="search" autocomplete="off" aria-keyshortcuts="/" .value=${sought} @input=${change("q", true)}></label>
+      ${wishes.map(({ key, label, wish, options }) => SELECT(label, wish, change(key), options))}
+      ${wished ? html`<span class="quiet" role="status">${t("nOf", { n: rows.length, all: all.length })} · <a href="#/${route.path}">${t("Show all")}</a></span>` : ""}</div>
+    ${rows.length ? table(t(name), rows, heads, own) : empty(wished ? t("Nothing fits.") : none)}${more}</section>`;
 }
 
 const MOST = 1000;  // The service tells no more at once.
 
-const more = (state, name) => (state[name]?.length >= state.limits[name] && state.limits[name] < MOST
+export const more = (state, name) => (state[name]?.length >= state.limits[name] && state.limits[name] < MOST
   ? html`<p><button class="quiet" @click=${() => state.more(name)}>${t("Show more")}</button></p>` : "");
 
 export function historyView(state, route) {
@@ -70,25 +87,27 @@ export function historyView(state, route) {
 }
 
 function episodes(state, route) {
-  const all = state.episodes || [];
-  return html`${all.length > 1 ? card(t("How long recoveries took"), recoveryTimes(all)) : ""}
-    ${filtered(route, "Episodes", all, { outcome: ["Outcome", t], ring: ["Ring"] }, "Number Ring Began Took Outcome Cause", {},
-      all.length ? "There are no such lines." : "noEpisodes", more(state, "episodes"))}`;
+  const all = state.episodes || [], lengths = recoveryTimes(all);
+  return html`${lengths ? card(t("How long recoveries took"), lengths) : ""}
+    ${filtered(state, route, { name: "Episodes", all, filters: { outcome: ["Outcome", t], ring: ["Ring"] }, heads: "Number Ring Began Took Outcome Cause",
+      none: t("noEpisodes"), more: more(state, "episodes") })}`;
 }
 
-const lines = (state, route) => filtered(route, "Every line", (state.history || []).toReversed(), { kind: ["Category", t], ring: ["Ring"] },
-  "When Ring Number Category Text", {}, "There are no such lines.", more(state, "history"));
+const lines = (state, route) => filtered(state, route, {
+  name: "Every line", all: (state.history || []).toReversed(), filters: { kind: ["Category", t], ring: ["Ring"] }, heads: "When Ring Number Category Text",
+  none: t("Nothing has happened yet."), more: more(state, "history") });
 
 export function faultsView(state, route) {
   const is = (fault) => fault.cleared === null, code = route.query.get("code");
   const all = (state.faults || []).toSorted((a, b) => is(b) - is(a) || Date.parse(b.since) - Date.parse(a.since));
   return html`${page(t("Faults"))}
-    ${state.faults && card(t("Faults per day, 90 days"), faultsPerDay(all))}
+    ${all.length ? card(t("Faults per day, 90 days"), faultsPerDay(all)) : ""}
     ${explained(state[`explain/${encodeURIComponent(code)}`])}
-    ${filtered(route, "Faults", all, {
-      all: ["State", () => t("cleared ones, too"), () => true, is], chip: ["Chip"], code: ["Code"], level: ["Level"],
-    }, "State Chip Code Level Came Times Cleared Module", { State: (fault) => (is(fault) ? word("active") : badge("calm", t("cleared"))) },
-    route.query.get("all") || code ? "There are no such faults." : "No fault is active.")}`;
+    ${state.machine?.length ? tableCard(t("The machine"), state.machine, "Code Came Times Text", { Code: ({ code: name }) => html`<span class="code">${name}</span>` }) : ""}
+    ${filtered(state, route, { name: "Faults", all, filters: {
+      all: ["State", () => t("cleared ones, too"), () => true, ["active", is]], chip: ["Chip"], code: ["Code"], level: ["Level"],
+    }, heads: "State Chip Code Level Came Times Cleared Module", own: { State: (fault) => (is(fault) ? word("active") : badge("calm", t("cleared"))) },
+      none: all.length ? t("No fault is active.") : t("noFaults") })}`;
 }
 
 const explained = (told) => told && card(html`<span class="code">${told.code}</span>`, html`<p>${said(told.meaning)}</p>
@@ -96,28 +115,31 @@ const explained = (told) => told && card(html`<span class="code">${told.code}</s
 
 const moved = (slot) => ranges(slot.chips) !== ranges(slot.home);
 
-export const slotsView = (state, route) => html`${page(t("Slots"))}${filtered(route, "Slots", state.slots || [], {
-  moved: ["State", (is) => t(is ? "moved" : "at home"), moved],
-}, "Name State Chips Services Since Reason", {
-  State: (slot) => (moved(slot) ? badge("held", t("movedFrom", { chips: ranges(slot.home) })) : word("at home")),
-}, "There are no such slots.")}`;
+const teach = (text, command) => html`${text}<br><code>${command}</code>`;
 
-export const groupsView = (state, route) => html`${page(t("Groups"))}${filtered(route, "Groups", state.groups || [], { phase: ["State", t] },
-  "Name State Members Round Since Reason", {
+export const slotsView = (state, route) => html`${page(t("Slots"))}${filtered(state, route, { name: "Slots", all: state.slots || [], filters: {
+  moved: ["State", (is) => t(is ? "moved" : "at home"), moved],
+}, heads: "Name State Chips Services Since Reason", own: {
+  State: (slot) => (moved(slot) ? badge("held", t("movedFrom", { chips: ranges(slot.home) })) : word("at home")),
+}, none: teach(t("noSlots"), "cmgr slot create NAME --count 1") })}`;
+
+export const groupsView = (state, route) => html`${page(t("Groups"))}${filtered(state, route, { name: "Groups", all: state.groups || [],
+  filters: { phase: ["State", t] }, heads: "Name State Members Round Since Reason", own: {
     Name: (group) => html`<a href="#/groups/${encodeURIComponent(group.name)}">${group.name}</a>`,
     State: (group) => badge(group.phase !== "running" ? "busy" : group.down ? "bad" : "good", t(group.phase)),
-    Members: (group) => `${group.members.length - group.down} ${t("of")} ${group.size || group.members.length}`,
-  }, "There are no such groups.")}${fleetCard(state.fleet)}`;
+    Members: ({ members: { length }, down, size }) => (size > length ? t("membersHere", { up: length - down, here: length, size }) : `${length - down} ${t("of")} ${length}`),
+  }, none: teach(t("noGroups"), "docker run --label cmgr.group=NAME …") })}`;
 
-function fleetCard(fleet) {
-  if (!fleet?.engine) return "";
+export function fleetView({ fleet }) {
+  if (!fleet?.engine) return html`${page(t("Fleet"))}${card(t("Fleet"), empty(teach(t("noFleet"), "cmgr fleet setup NAME=ADDRESS …")))}`;
   const { up, why, hint } = fleet.engine;
-  return card(t("Fleet"), html`
+  return html`${page(t("Fleet"))}<section class="card">
     ${why && html`<p>${word(up ? "degraded" : "away")} ${said(why)} ${advice(hint)}</p>`}
     ${fleet.remarks.map((text) => html`<p>${said(text)}</p>`)}
     ${table(t("Fleet"), fleet.appliances, "Name State Since Reason", {
-      Since: (a) => time(a.gone || a.since), Reason: (a) => a.wrong.map((w) => html`<div>${said(w.text)} ${advice(w.hint)}</div>`),
-    })}`);
+      Name: (a) => html`<strong>${a.name}</strong> ${a.here ? badge("info", t("here")) : html`<div class="quiet"><code>ssh -L 9478:127.0.0.1:9478 ${a.name} cmgr web</code></div>`}`,
+      Since: (a) => time(a.gone || a.since), Reason: (a) => html`${a.wrong.map((w) => html`<div>${said(w.text)} ${advice(w.hint)}</div>`)}${a.more ? t("andMore", { n: a.more }) : ""}`,
+    })}</section>`;
 }
 
 export function groupView(state, name) {
@@ -143,11 +165,13 @@ const known = ({ status, measured }) => status.chips.map((chip) => {
   return { ...chip, chip: chip.id, whole, state: chipState(chip, whole), m: readings(measured?.[chip.id]) };
 });
 
-export const chipsView = (state, route) => html`${page(t("Chips"))}${filtered(route, "Chips", known(state), {
-  state: ["State", t], ring: ["Ring"],
-}, "Chip State Ring Model Temperature Load Memory Services Reason", {
-  Model: (chip) => (chip.shares?.length ? `${chip.model} · ${t("Shares")}: ${chip.shares.length}` : chip.model),
-}, "No chips are known.")}`;
+export const chipsView = (state, route) => html`${page(t("Chips"))}${filtered(state, route, { name: "Chips", all: known(state),
+  filters: { state: ["State", t], ring: ["Ring"] }, heads: "Chip State Ring Model Temperature Load Memory Services Reason", own: {
+    Model: (chip) => (chip.shares?.length ? `${chip.model} · ${t("Shares")}: ${chip.shares.length}` : chip.model),
+  }, none: t("noChips") })}`;
+
+// Whoever is so has nothing on its chips that a reset would have to stop.
+const DOWN = new Set(["down", "paused", "failed"]);
 
 export function chipView(state, number) {
   const chip = known(state).find((c) => c.id === number);
@@ -163,7 +187,7 @@ export function chipView(state, number) {
     Resets: () => ring?.resets ?? 0, Slots: () => chip.slots.join(", "), Model: () => [chip.model, chip.tool_name, chip.bus, chip.serial].join(" "),
   };
   const shown = ["Ring", "Model", "Temperature", "Load", "Memory", "Power", "Used by", "Resets", ...(chip.slots?.length ? ["Slots"] : [])];
-  const used = state.status.containers.some((c) => c.status === "running" && c.chips.some((n) => ring?.chips.includes(n)));
+  const used = state.status.containers.some((c) => !DOWN.has(c.status) && c.chips.some((n) => ring?.chips.includes(n)));
   return html`
     ${page(t("chip", { n: number }), word(chip.state), chip.reason && html`<p>${said(chip.reason)}</p>`, html`
       <div class="acts">${orderButtons(state, [{ do: chip.isolated ? "release" : "isolate", args: { chip: number } }, { do: "reset", args: { chip: number, stop: used } }])}</div>`)}
