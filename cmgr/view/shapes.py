@@ -433,10 +433,6 @@ class Wellbeing(TypedDict):
     troubles: Annotated[list[str], "what is wrong with the service, a sentence each"]
 
 
-class Version(TypedDict):
-    version: Annotated[str, "cmgr's version"]
-
-
 class Preview(TypedDict):
     does: Annotated[list[str], "what would happen, sentence by sentence"]
 

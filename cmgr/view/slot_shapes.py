@@ -157,3 +157,7 @@ class AlarmReceiver(TypedDict):
 
 class AlarmReceivers(TypedDict):
     receivers: Annotated[list[AlarmReceiver], "every receiver of alarms, as the configuration names them"]
+
+
+class Version(TypedDict):
+    version: Annotated[str, "cmgr's version"]

@@ -33,7 +33,7 @@ SHAPES = {
     "check": shapes.Check,
     "check --table FILE": slot_shapes.Comparison,
     "alarms": slot_shapes.AlarmReceivers,
-    "version": shapes.Version,
+    "version": slot_shapes.Version,
 }
 """By the command that prints it."""
 
