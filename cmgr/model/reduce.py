@@ -30,6 +30,7 @@ from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.moving.cdi import cdi_written, write_files
 from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
+from cmgr.model.containers.outages import count_outages
 from cmgr.model.containers.sightings import concerns_nobody, container_told, containers_listed, runtime_told
 from cmgr.model.containers.steadiness import calm, steady_at
 from cmgr.model.containers.together.groups import couple, forget_groups
@@ -114,6 +115,7 @@ from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, Reset
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
 from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.outages import Outage
 
 MOST_ROUNDS = 16
 """Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""
@@ -131,6 +133,7 @@ def reduce(node: Node, *events: Event, until: datetime | None = None) -> tuple[N
         _take_in(turn, event.fact)
     if until is None or turn.at >= until or turn.commands or not concerns_nobody(node, turn.node):
         _settle(turn)
+    count_outages(turn, node)
     return turn.node, tuple(turn.commands)
 
 
@@ -312,7 +315,7 @@ def _chips_listed(turn: Turn, fact: ChipsListed) -> None:
     before = turn.node
     covering = tuple(name for name, state in before.runtimes.items() if state.covering)
     _begun_anew(turn, Restarted(fact.chips, tuple(before.runtimes), covering=covering, appliance=before.engine.name))
-    turn.node = replace(turn.node, engine=before.engine)
+    turn.node = replace(turn.node, engine=before.engine, alive=None)
 
 
 def _restarted(turn: Turn, fact: Restarted) -> None:
@@ -336,6 +339,7 @@ def _begun_anew(turn: Turn, fact: Restarted) -> None:
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
         past_faults={},
         isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},
+        outages={k: _outage_not_ahead(o, turn.at) for k, o in turn.node.outages.items()},
         reports={},
         down=frozenset(),
         cdi=CdiState(),
@@ -418,6 +422,10 @@ def _container_not_ahead(container: Container, at: datetime) -> Container:
 def _isolation_not_ahead(isolation: Isolation, at: datetime) -> Isolation:
     clean = isolation.clean_since
     return replace(isolation, clean_since=min(clean, at) if clean else None)
+
+
+def _outage_not_ahead(outage: Outage, at: datetime) -> Outage:
+    return replace(outage, since=min(outage.since, at), up=None if outage.up is None else min(outage.up, at))
 
 
 def _shifted_back(ring: Ring, at: datetime) -> Ring:

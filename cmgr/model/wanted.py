@@ -13,7 +13,7 @@ Running says that a container has its chips, and nothing more: whoever says that
 from cmgr.model.units import is_stood_for
 from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import MUTE
 
 
@@ -51,6 +51,12 @@ def was_meant(end: Exit | None) -> bool:
 def serves(container: Container) -> bool:
     """Return whether it works, as far as anybody can tell."""
     return container.running and not why_not_serving(container)
+
+
+def is_well(container: Container) -> bool:
+    """Return whether it serves and, where it has a check of its own or is asked, has said so."""
+    said = container.says_within is None or container.says == HEALTHY
+    return serves(container) and said and not container.starting
 
 
 def why_not_serving(container: Container) -> str:

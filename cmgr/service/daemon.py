@@ -108,7 +108,7 @@ class Service:
             log.warn(told)
         store = self._store = open_store(database, heard.right)
         stack.callback(store.close)
-        first = replace(store.load(), policy=config.policy(), catalog=catalog)
+        first = replace(store.load(), policy=config.policy(), catalog=catalog, alive=store.alive)
         self._loop = Loop(first, self._inbox, store, lambda action: self._workers.submit(action), log)
         node = lambda: self._loop.node  # noqa: E731 - it is another one after each decision
         core = Core(config, self._driver, clock, log, put, node, self.own)

@@ -12,7 +12,8 @@ from cmgr.model.values.faults import Fault, FaultKey
 from cmgr.model.values.lookup import replaced
 from cmgr.model.values.node import ChipFaults, Node
 from cmgr.model.values.rings import Ring
-from cmgr.store.history import RESETS, ResetRow
+from cmgr.model.values.services.outages import added
+from cmgr.store.history import DOWNTIME, RESETS, ResetRow
 from cmgr.store.rows import FAULTS, MANY, SINGLE, Cells, Stored
 
 Key = TypeVar("Key")
@@ -22,7 +23,7 @@ _Span = tuple[ChipId, FaultKey, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Rows of one table to insert or overwrite, and rows to delete."""
+    """Rows of one table to insert, overwrite or add, and rows to delete."""
 
     table: str
     put: tuple[Cells, ...]
@@ -37,6 +38,7 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
         *(_differing(table, _alone(getattr(old, name)), _alone(getattr(new, name))) for name, table in SINGLE.items()),
         _faults(old, new),
         Change(RESETS.name, _resets(old.rings, new.rings)),
+        Change(DOWNTIME.name, tuple(map(DOWNTIME.cells, added(old.downtime, new.downtime)))),
     )
     return tuple(change for change in found if change.put or change.drop)
 

@@ -21,6 +21,7 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
+from cmgr.model.values.services.outages import KEPT_DAYS, Downtime
 from cmgr.store import rows
 
 Order = StopContainer | StartContainer | SetRestartPolicy | ResetRing
@@ -94,16 +95,25 @@ class ResetRow:
     episode: int
 
 
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """Since when downtime is counted, and when a cmgr was there last, as exactly as that is known; None: not known."""
+
+    counted: datetime | None
+    alive: datetime | None
+
+
 RESETS = rows.Stored("resets", ResetRow, "ring", "at")
 COMMANDS = rows.Stored("commands", CommandRow, "id")
 EPISODES = rows.Stored("episodes", EpisodeRow, "number")
+DOWNTIME = rows.Stored("downtime", Downtime, "service", "day", "cause")
 
 WHOLE: tuple[rows.Stored[Any], ...] = (
     *rows.MANY.values(),
     *rows.SINGLE.values(),
-    *(rows.FAULTS, RESETS, COMMANDS, EPISODES),
+    *(rows.FAULTS, RESETS, COMMANDS, EPISODES, DOWNTIME),
 )
-"""The tables whose rows are written whole."""
+"""The tables whose rows are written whole, but for `DOWNTIME`, to whose rows is added."""
 
 NOTE_COLUMNS = (
     *("at", "kind", "episode", "ring", "chip"),
@@ -111,6 +121,9 @@ NOTE_COLUMNS = (
     *("outcome", "text", "card", "device"),
     *("code", "level", "handling", "assertion"),
 )
+
+LIVES_EVERY = timedelta(minutes=10)
+"""So often it is noted that the service lives where nothing else is written: so exact is when one died."""
 
 MOST_NOTES = 20_000
 """So many notes go for each reason in one call of `prune`, which bounds its time."""
@@ -128,13 +141,15 @@ _TOO_OLD = (
        WHERE coalesce(ended, began) < :before AND number NOT IN (SELECT episode FROM rings WHERE phase <> 'healthy')""",
     "DELETE FROM faults WHERE cleared < :before",
     "DELETE FROM resets WHERE at < :before",
+    # By the days that are there: a clock that is wrong must not make all of them old.
+    f"DELETE FROM downtime WHERE day < (SELECT date(max(day), '-{KEPT_DAYS} days') FROM downtime)",  # noqa: S608
 )
 
 
 def prune(connection: sqlite3.Connection, before: datetime, keep_notes: int) -> int:
     """Delete what is too old or too much, and return how many rows went.
 
-    Notes of episodes under way do not grow too old.
+    Notes of episodes under way do not grow too old. Downtime has an age of its own.
     """
     values = {"before": rows.stamp(before), "keep": keep_notes, "most": MOST_NOTES}
     return sum(connection.execute(query, values).rowcount for query in _TOO_OLD)

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from cmgr.errors import StoreError
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.outages import Downtime, Outage
 from cmgr.store import files, history, rows
 
 Value = TypeVar("Value")
@@ -127,6 +128,26 @@ class Reader(AbstractContextManager["Reader"]):
             history.RESETS.value, "SELECT * FROM resets WHERE at >= :since ORDER BY at, ring", since=rows.stamp(since)
         )
 
+    def downtime(self, first: str, last: str) -> tuple[Downtime, ...]:
+        """Return what outages that are over have cost on these days of UTC and those between, by service and cause.
+
+        The day of each sum is the last one that is in it.
+        """
+        numbers = [column.name for column in history.DOWNTIME.columns if column.name not in history.DOWNTIME.key]
+        sums = ", ".join(f"sum({name}) AS {name}" for name in numbers)
+        query = f"""SELECT service, max(day) AS day, cause, {sums} FROM downtime
+                    WHERE day BETWEEN :first AND :last GROUP BY service, cause ORDER BY service, cause"""  # noqa: S608
+        return self._all(history.DOWNTIME.value, query, first=first, last=last)
+
+    def outages(self) -> tuple[Outage, ...]:
+        """Return the outages that go on, as of the last save, by service."""
+        return self._all(rows.MANY["outages"].value, "SELECT * FROM outages ORDER BY service, since")
+
+    def lives(self) -> history.Lives:
+        """Return what is known of when the service was there."""
+        (told,) = self._all(_lives, "SELECT counted, alive FROM meta")
+        return told
+
     def close(self) -> None:
         self._connection.close()
 
@@ -146,6 +167,11 @@ def _where(sought: history.Sought, conditions: Mapping[str, str]) -> tuple[str, 
     }
     values = {name: value for name, value in given.items() if value is not None and name in conditions}
     return " AND ".join(["TRUE", *(f"({conditions[name]})" for name in values)]), values
+
+
+def _lives(row: rows.Row) -> history.Lives:
+    counted, alive = (None if row[name] is None else rows.moment(row[name]) for name in ("counted", "alive"))
+    return history.Lives(counted, alive)
 
 
 @contextmanager

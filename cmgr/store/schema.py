@@ -10,6 +10,7 @@ a file of an older level needs this module. A new one is made from `schema.sql`,
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -87,6 +88,7 @@ def _to_level_5(connection: Connection) -> None:
     _bring_up_to_date(connection)
     for name in _BY_KEY:
         _make_anew(connection, name, {})
+    connection.execute(text("UPDATE meta SET counted = :now"), {"now": rows.stamp(datetime.now(UTC))})
 
 
 UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3, 4: _to_level_4, 5: _to_level_5}
@@ -117,7 +119,9 @@ def _maybe(name: str) -> Column[str]:
     return Column(name, Text)
 
 
-Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int("serial"), _int("episodes"))
+# Since when downtime is counted, and when a cmgr was there last.
+_times = _maybe("counted"), _maybe("alive")
+Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int("serial"), _int("episodes"), *_times)
 
 _INDEXES = {rows.FAULTS.name: (Index("faults_by_cleared", "cleared"),)}
 

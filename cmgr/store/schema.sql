@@ -76,6 +76,16 @@ CREATE TABLE containers (
     answered TEXT,
     PRIMARY KEY (runtime, namespace, id)
 );
+CREATE TABLE downtime (
+    service TEXT NOT NULL,
+    day TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    down_us INTEGER DEFAULT 0 NOT NULL,
+    outages INTEGER DEFAULT 0 NOT NULL,
+    recoveries INTEGER DEFAULT 0 NOT NULL,
+    recovered_us INTEGER DEFAULT 0 NOT NULL,
+    PRIMARY KEY (service, day, cause)
+);
 CREATE TABLE episodes (
     number INTEGER NOT NULL,
     ring INTEGER,
@@ -310,7 +320,9 @@ CREATE TABLE meta (
     version TEXT NOT NULL,
     created TEXT NOT NULL,
     serial INTEGER NOT NULL,
-    episodes INTEGER NOT NULL
+    episodes INTEGER NOT NULL,
+    counted TEXT,
+    alive TEXT
 );
 CREATE TABLE missing (
     id INTEGER NOT NULL,
@@ -365,6 +377,17 @@ CREATE TABLE origins (
     root TEXT DEFAULT '' NOT NULL,
     doubted TEXT,
     PRIMARY KEY (runtime)
+);
+CREATE TABLE outages (
+    runtime TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    service TEXT NOT NULL,
+    since TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    ours BOOLEAN DEFAULT 0 NOT NULL,
+    up TEXT,
+    PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE outcomes (
     outcome TEXT NOT NULL,

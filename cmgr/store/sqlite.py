@@ -66,6 +66,7 @@ class SqliteStore:
         self._lost = 0
         self._orders: dict[CommandId, history.Order] = {}
         self._ahead = timedelta()
+        self._lived = datetime.min.replace(tzinfo=UTC)
         self._closed = False
         self._found: files.Damaged | None = None
         self._examining = threading.Lock()
@@ -78,6 +79,8 @@ class SqliteStore:
             self._saved, self._sent = self._read()
             with self._reading() as connection:
                 self._last, self.noted = history.newest(connection)
+                (told,) = connection.execute("SELECT alive FROM meta").fetchone()
+                self.alive = None if told is None else rows.moment(told)
         except BaseException:
             self._disconnect()
             raise
@@ -144,7 +147,8 @@ class SqliteStore:
             self._write(connection, due)
             self._write(connection, (self._commands(answered),))
             self._write_notes(connection)
-            connection.execute(statements.COUNT, {"serial": node.serial, "episodes": node.episodes})
+            count = {"serial": node.serial, "episodes": node.episodes, "alive": self._now_alive()}
+            connection.execute(statements.COUNT, count)
 
     def _begin_anew(self, damaged: files.Damaged) -> None:
         """Set the file aside, and open a new one in which nothing was saved yet. Raises `StoreError`."""
@@ -159,6 +163,16 @@ class SqliteStore:
         self._saved, self._sent = Node(), frozenset()
         self._last = 0
         self._make_current({})
+
+    def live(self) -> None:
+        """Note that this life goes on, if that was noted a while ago. Blocks for milliseconds. Raises `StoreError`."""
+        if abs(datetime.now(UTC) - self._lived) >= history.LIVES_EVERY:
+            with self._transaction("write") as connection:
+                connection.execute(statements.LIVE, {"alive": self._now_alive()})
+
+    def _now_alive(self) -> str:
+        self._lived = datetime.now(UTC)
+        return rows.stamp(self._lived)
 
     def examine(self) -> str:
         """Look at all of the file, which takes seconds where its history is long. Return what is damaged, if anything.
@@ -204,6 +218,8 @@ class SqliteStore:
 
     def close(self) -> None:
         self._break_off()
+        with suppress(sqlite3.Error):
+            self.connection.execute(statements.LIVE, {"alive": self._now_alive()})
         self._disconnect()
         self._lock.release()
 

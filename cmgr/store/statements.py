@@ -14,18 +14,23 @@ def _insert(table: str, columns: Iterable[str]) -> str:
     return f"INSERT INTO {table} ({_named(given)}) VALUES ({', '.join('?' * len(given))})"  # noqa: S608
 
 
-def _put(table: str, columns: Iterable[str], key: Iterable[str], others: Iterable[str]) -> str:
-    over = ", ".join(f'"{column}" = excluded."{column}"' for column in others)
+def _put(table: str, columns: Iterable[str], key: Iterable[str], others: Iterable[str], adds: str = "") -> str:
+    """Return what inserts a row, or sets these columns of the one with its key, to `adds` and the new value."""
+    over = ", ".join(f'"{column}" = {adds.format(column)}excluded."{column}"' for column in others)
     return f"{_insert(table, columns)} ON CONFLICT ({_named(key)}) DO UPDATE SET {over}"
 
 
 def _puts() -> dict[str, str]:
     columns = {stored: [column.name for column in stored.columns] for stored in history.WHOLE}
-    return {s.name: _put(s.name, all_, s.key, [c for c in all_ if c not in s.key]) for s, all_ in columns.items()}
+    adds = {history.DOWNTIME: '"{}" + '}
+    return {
+        s.name: _put(s.name, all_, s.key, [c for c in all_ if c not in s.key], adds.get(s, ""))
+        for s, all_ in columns.items()
+    }
 
 
 PUT: Mapping[str, str] = _puts()
-"""Insert a whole row, or overwrite the one with its key."""
+"""Insert a whole row, or overwrite the one with its key; to one of `DOWNTIME` its numbers are added."""
 
 DROP: Mapping[str, str] = {
     s.name: f"DELETE FROM {s.name} WHERE " + " AND ".join(f'"{column}" = ?' for column in s.key)  # noqa: S608
@@ -44,7 +49,12 @@ COUNT_OUTCOME = (
     "INSERT INTO outcomes (outcome, episodes) VALUES (?, 1) ON CONFLICT (outcome) DO UPDATE SET episodes = episodes + 1"
 )
 
-BEGIN = "INSERT INTO meta (level, version, created, serial, episodes) VALUES (:level, :version, :created, 0, 0)"
+BEGIN = (
+    "INSERT INTO meta (level, version, created, serial, episodes, counted) "
+    "VALUES (:level, :version, :created, 0, 0, :created)"
+)
 """The one row of `meta`, in a new file."""
 
-COUNT = "UPDATE meta SET serial = :serial, episodes = :episodes"
+COUNT = "UPDATE meta SET serial = :serial, episodes = :episodes, alive = :alive"
+
+LIVE = "UPDATE meta SET alive = :alive"

@@ -43,6 +43,7 @@ from tests.model.machine import Machine, Plan
 from tests.model.united import United
 from tests.model.walks.hold_changes import GOLDEN, unknown
 from tests.model.walks.origins import lost, not_up, resets_in_doubt
+from tests.model.walks.outages import miscounted
 from tests.model.walks.reasons import misled, untold
 from tests.model.walks.verdicts import bad_after, known_bad
 
@@ -125,7 +126,8 @@ class World:
         return topology(self.plan.chips, self.plan.ring)
 
     def begin(self) -> None:
-        self.node = self.saved = replace(self.load(), policy=self.policy, catalog=self.catalog())
+        alive = self.machine.clock()
+        self.node = self.saved = replace(self.load(), policy=self.policy, catalog=self.catalog(), alive=alive)
         covering = (SYSTEMD,) if self.plan.united else ()
         self.step(facts.Restarted(self.topology(), self.plan.runtimes, self.openings(), self.appliance(), covering))
 
@@ -209,6 +211,7 @@ class World:
         self._check_reasons()
         assert not doubled(self.node), f"seed {self.seed}: {doubled(self.node)}"
         assert not stuck(self.node), f"seed {self.seed}: {stuck(self.node)}"
+        assert not (wrong := [*miscounted(self.node, together[-1].at)]), f"seed {self.seed}: {wrong}"
         assert not _uneven(self.node), f"seed {self.seed}: {_uneven(self.node)}"
         for _ in (n for n in notes if n.kind is NoteKind.CLOSED):
             self.closed += 1

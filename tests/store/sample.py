@@ -18,6 +18,7 @@ from cmgr.model.values.services.compose import Composed, Condition, Need
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.values.services.healing import Healing
+from cmgr.model.values.services.outages import Outage, OutageCause
 from cmgr.model.values.services.slots import Reservation, Slot
 from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -148,6 +149,7 @@ NODE = Node(
     isolations={CHIP: Isolation(CHIP, NOW, "operator", "smells", FaultCode("00000001"), LATER)},
     holds={KEY: _hold},
     healings={KEY: _healing},
+    outages={KEY: Outage(KEY, "docker//web", NOW, OutageCause.FAULT, True, LATER)},
     fleet_groups={
         "tp8": FleetGroup("tp8", 18, GroupPhase.STARTING, 17, True, True, 19, frozenset({"b"}), frozenset({"a", "b"})),
     },

@@ -41,9 +41,9 @@ AHEAD = {
 PAST = {
     "Container.paused", "Container.since", "Container.unsteady", "Fault.changed", "Fault.risen", "Group.began",
     "Group.since", "Healing.given_up", "Healing.since", "Healing.times", "Isolation.clean_since",
-    "MachineFault.changed", "Maintenance.since", "ResetOrder.at", "Restraint.kept", "Restraint.opened",
-    "Restraint.since", "Ring.began", "Ring.blocked", "Ring.lulls", "Ring.resets", "Ring.since", "Tally.last",
-    "Tally.recovered", "Tally.risen", "Tally.times",
+    "MachineFault.changed", "Maintenance.since", "Outage.since", "Outage.up", "ResetOrder.at", "Restraint.kept",
+    "Restraint.opened", "Restraint.since", "Ring.began", "Ring.blocked", "Ring.lulls", "Ring.resets", "Ring.since",
+    "Tally.last", "Tally.recovered", "Tally.risen", "Tally.times",
 }  # fmt: skip
 """Moments from which a time is counted: after the restart none is ahead of the clock."""
 

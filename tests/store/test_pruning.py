@@ -1,11 +1,17 @@
 """History goes by age and by number; what an episode under way noted stays."""
 
+from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
+from cmgr.errors import StoreError
 from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.services.outages import Downtime, OutageCause
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
@@ -107,3 +113,65 @@ def test_a_clock_that_is_set_back_again_leaves_no_trace(path: Path) -> None:
     store.close()
     with open_reader(path) as reader:
         assert {note.at for note in reader.notes(None, 9)} == {values.NOW}
+
+
+def spent(day: str, minutes: int, outages: int = 1, ours: int = 0) -> Downtime:
+    """Return what web was down for on a day; `ours`: so many of the outages a start of cmgr's has ended."""
+    down = timedelta(minutes=minutes)
+    return Downtime("docker//web", day, OutageCause.FAULT, down, outages, ours, down if ours else timedelta())
+
+
+def costing(*days: Downtime) -> Node:
+    return replace(values.node(), downtime={day.key: day for day in days})
+
+
+def test_downtime_is_added_to_what_earlier_lives_have_counted(path: Path) -> None:
+    first, second = spent("2026-03-01", 5), spent("2026-03-02", 7, ours=1)
+    with closing(open_store(path)) as store:
+        store.save(costing(first), [], [])
+        store.save(costing(spent("2026-03-01", 6, 2), second), [], [])
+        store.save(costing(second), [], [])
+    with closing(open_store(path)) as store:
+        assert store.load().downtime == {}
+        store.save(costing(spent("2026-03-01", 4)), [], [])
+    with open_reader(path) as reader:
+        assert reader.downtime("2026-03-01", "2026-03-01") == (spent("2026-03-01", 10, 3),)
+        assert reader.downtime("2026-03-02", "2026-04-30") == (second,)
+        (both,) = reader.downtime("2026-01-01", "2026-12-31")
+    assert (both.down, both.outages, both.recovered) == (first.down * 2 + second.down, 4, second.down)
+
+
+def test_downtime_that_could_not_be_saved_is_saved_once_with_what_came_since(path: Path) -> None:
+    with closing(open_store(path)) as store:
+        store.connection.execute("PRAGMA query_only = 1")
+        with pytest.raises(StoreError):
+            store.save(costing(spent("2026-03-01", 5)), [], [])
+        store.connection.execute("PRAGMA query_only = 0")
+        store.save(costing(spent("2026-03-01", 8, 2)), [], [])
+    with open_reader(path) as reader:
+        assert reader.downtime("2026-03-01", "2026-03-01") == (spent("2026-03-01", 8, 2),)
+
+
+def test_downtime_is_kept_for_two_years_whatever_the_history_is_cut_to(store: SqliteStore, path: Path) -> None:
+    days = [spent(day, 1) for day in ("2023-03-01", "2024-03-02", "2026-03-01")]
+    store.save(costing(*days), [], [])
+    assert store.prune(values.NOW + 900 * DAY, keep_notes=0) == 1
+    with open_reader(path) as reader:
+        (kept,) = reader.downtime("2020-01-01", "2030-01-01")
+    assert kept.outages == 2
+
+
+def test_when_a_life_was_there_last_is_known_to_the_next_one(path: Path) -> None:
+    with closing(open_store(path)) as store:
+        assert store.alive is None
+        store.live()
+    before = datetime.now(UTC)
+    with closing(open_store(path)) as store:
+        assert store.alive is not None
+        assert store.alive <= before
+        store.save(values.node(), [], [values.note("something")])
+    with open_reader(path) as reader:
+        lives = reader.lives()
+    assert lives.alive is not None
+    assert lives.counted is not None
+    assert lives.counted <= before <= lives.alive

@@ -39,6 +39,7 @@ OF_0_1_0 = replace(
     reservations={},
     machine_faults={},
     origins={},
+    outages={},
     holds={
         key: replace(hold, sick=0, inherited=False, wish=frozenset(), short="", reason="")
         for key, hold in sample.NODE.holds.items()
@@ -155,7 +156,11 @@ def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Pa
     assert node.missing == {}
     boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
     containers = {key: replace(c, vouches=frozenset[ContainerKey]()) for key, c in sample.NODE.containers.items()}
-    assert node == replace(sample.NODE, chips=boardless, missing={}, containers=containers)
+    assert node == replace(sample.NODE, chips=boardless, missing={}, containers=containers, outages={})
+    with open_reader(path) as reader:
+        lives = reader.lives()
+    assert lives.counted is not None, "downtime is counted from then on"
+    assert lives.alive is not None, "the life that has just ended"
 
 
 def tables(path: Path) -> dict[str, set[tuple[str, str, int, int]]]:

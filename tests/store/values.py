@@ -19,6 +19,7 @@ from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Spare
 from cmgr.model.values.services.groups import Group, GroupPhase, Round
 from cmgr.model.values.services.healing import Healing
+from cmgr.model.values.services.outages import Outage, OutageCause
 from cmgr.model.values.services.slots import Reservation, Slot
 from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -127,6 +128,9 @@ healings = st.builds(
     counted=flags,
     spared=flags,
     given_up=maybe_times,
+)
+outages = st.builds(
+    Outage, key=keys, service=texts, since=times, cause=st.sampled_from(OutageCause), ours=flags, up=maybe_times
 )
 fleet_groups = st.builds(
     FleetGroup,
@@ -266,6 +270,7 @@ nodes = st.builds(
     isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
     healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
+    outages=st.lists(outages, max_size=3).map(lambda found: {outage.key: outage for outage in found}),
     fleet_groups=st.lists(fleet_groups, max_size=2).map(lambda found: {group.name: group for group in found}),
     groups=st.lists(groups, max_size=3).map(lambda found: {group.name: group for group in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),

@@ -6,9 +6,9 @@ from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import HEALTHY, NO_RESTART, Container, full_name
+from cmgr.model.values.services.containers import NO_RESTART, Container, full_name
 from cmgr.model.values.troubles import TroubleKind
-from cmgr.model.wanted import serves, was_meant
+from cmgr.model.wanted import is_well, was_meant
 
 
 def tell_end(turn: Turn, known: Container | None, now: Container) -> None:
@@ -55,14 +55,9 @@ def calm(turn: Turn) -> None:
 
 
 def found_again(turn: Turn, container: Container) -> None:
-    """Tell no longer that a container is lost, or was left as it is, once it serves, or somebody has stopped it.
-
-    Of one that has a check of its own, or is asked, that has to say so.
-    """
-    said = container.says_within is None or container.says == HEALTHY
-    well = serves(container) and said and not container.starting
+    """Tell no longer that a container is lost, or was left as it is, once it is well, or somebody has stopped it."""
     stopped = container.exit is not None and container.exit.asked is True and container.key not in turn.node.holds
-    if well or stopped:
+    if is_well(container) or stopped:
         turn.end_trouble(TroubleKind.LOST, full_name(container.key, container.name))
 
 

@@ -26,6 +26,7 @@ from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.groups import Group
 from cmgr.model.values.services.healing import Hang, Healing
 from cmgr.model.values.services.origins import Origin
+from cmgr.model.values.services.outages import Days, Outage
 from cmgr.model.values.services.slots import Reservation, Slot
 from cmgr.model.values.standing import Gone, Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKey
@@ -96,6 +97,8 @@ class Node:
     of its values, or the first two where it goes by two.
     `faults`: those that are active. `past_faults`: those that were over a short while ago, the latest last. They are
     kept apart, for a storm leaves hundreds of them, and everything asks for the active ones.
+    `downtime`: what outages have cost that ended in this life; the database adds it to what it has. `alive`: when an
+    earlier life was there last, as far as anybody knows.
     `origins`: of each runtime the engine whose lists were believed last.
     `kept_containers`, `kept_holds`: those of runtimes that nobody looks after, as they are not in the configuration's
     list, or are called gone.
@@ -121,6 +124,8 @@ class Node:
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
     healings: Mapping[ContainerKey, Healing] = field(default_factory=dict)
+    outages: Mapping[ContainerKey, Outage] = field(default_factory=dict)
+    downtime: ThisLife[Days] = field(default_factory=dict)
     hangs: ThisLife[Mapping[ContainerKey, Hang]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     fleet_groups: Mapping[str, FleetGroup] = field(default_factory=dict)
@@ -143,6 +148,7 @@ class Node:
     stragglers: ThisLife[Mapping[ChipId, Straggler]] = field(default_factory=dict)
     cdi: ThisLife[CdiState] = CdiState()
     engine: ThisLife[Engine] = field(default_factory=Engine)
+    alive: ThisLife[datetime | None] = None
     serial: int = 0
     episodes: int = 0
 

@@ -33,6 +33,7 @@ class Database(Part):
             self._core.put(_damaged(self.damage))
         try:
             self._store.correct(self._core.clock.drift())
+            self._store.live()
         except StoreError as error:
             self._core.log.warn(chain(error))
 
