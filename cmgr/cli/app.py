@@ -42,6 +42,7 @@ GROUPS = {
         "show": ("look.one", "show", "ShowOptions"),
         "faults": ("show", "faults", "FaultsOptions"),
         "history": ("past", "history", "HistoryOptions"),
+        "downtime": ("look.minutes", "downtime", "DowntimeOptions"),
         "events": ("past", "events", "EventsOptions"),
         "explain": ("show", "explain", "ExplainOptions"),
         "fleet": ("groups", "fleet", "FleetOptions"),

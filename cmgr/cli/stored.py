@@ -9,8 +9,10 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import ServiceDown, ServiceHangs, chain
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.outages import summed
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.door import records
+from cmgr.service.timing.period import quarter_of
 from cmgr.store.reader import Reader
 from cmgr.view import status as view
 
@@ -20,11 +22,14 @@ if TYPE_CHECKING:
 
 
 def status(config: Config, database: Reader, why: ServiceDown) -> "shapes.Status":
-    own = view.Own("stopped", config.driver, tuple(config.runtimes))
+    now = datetime.now(UTC)
+    asked = quarter_of(now)
+    down = view.quarter(asked.name, *summed(database.downtime(*asked.days)))
+    own = view.Own("stopped", config.driver, tuple(config.runtimes), downtime=down)
     if isinstance(why, ServiceHangs):
         hangs = Trouble(TroubleKind.SERVICE, "", "the service hangs", chain(why), why.hint)
         own = replace(own, state="hangs", pid=why.pid, troubles=(hangs,))
-    return view.status(_node(config, database), own, datetime.now(UTC))
+    return view.status(_node(config, database), own, now)
 
 
 def chips(config: Config, database: Reader, _why: ServiceDown) -> "shapes.Chips":

@@ -254,6 +254,18 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class Downtime:
+    reaction: Annotated[
+        timedelta,
+        Meta(
+            "How long a person here takes, from the end of a service until he begins to bring it back: what recoveries "
+            "would have taken by hand is reckoned with it; 0s: it is not reckoned.",
+            within=("0s", "7d"),
+        ),
+    ] = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     listen: Annotated[
         str,
@@ -377,6 +389,7 @@ class Config:
         default_factory=FleetSettings
     )
     history: Annotated[History, Meta("How much is remembered.")] = History()
+    downtime: Annotated[Downtime, Meta("The downtime of services: cmgr downtime.")] = Downtime()
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
     web: Annotated[Web, Meta("The page in a browser: cmgr web.")] = Web()
     alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, and how.")] = field(default_factory=Alarms)

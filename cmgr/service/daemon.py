@@ -51,6 +51,7 @@ from cmgr.service.parts.core import Core
 from cmgr.service.parts.database import Database
 from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.hangs import Hangs
+from cmgr.service.parts.quarter import Quarter
 from cmgr.service.parts.ranks import Ranks
 from cmgr.service.parts.ready import Ready
 from cmgr.service.parts.stragglers import Stragglers
@@ -129,6 +130,7 @@ class Service:
         measuring = Measuring(self._driver)
         add(Hangs(node, measuring, put, clock.now)).beside.append(Stragglers(node, measuring, put, clock.now))
         add(Ready(node, self._opened.all, put, clock.now, config))
+        self._quarter = add(Quarter(database))
 
     def _add(self, part: P) -> P:
         """Have this part started, told, asked and closed with the others: in this order, and closed in reverse."""
@@ -148,7 +150,7 @@ class Service:
         )  # fmt: skip
         answers = Answers(
             self._driver, node, self.own, now, Path(self._config.state_dir) / NAME, look, lambda: self._cdi.files,
-            self._exports, self._agreement.told, self._ranks,
+            self._exports, self._agreement.told, self._ranks, lambda: self._config.downtime.reaction,
         )  # fmt: skip
         pages = Pages(Sessions(roles.of_user), now, self._config.web.orders)
         shown = Shown(answers, lambda: datetime.now(UTC))
@@ -298,8 +300,8 @@ class Service:
         node, ails = self._loop.node, self._troubles()
         state = view.state_of_service(node, ails) if self._state == "ready" else self._state
         driver, since, told = self._driver.name, self._clock.began, self._machine.told()
-        name = self._agreement.name or gethostname()
-        return view.Own(state, driver, tuple(node.runtimes), __version__, os.getpid(), since, ails, told, name)
+        name, down = self._agreement.name or gethostname(), self._quarter.told()
+        return view.Own(state, driver, tuple(node.runtimes), __version__, os.getpid(), since, ails, told, name, down)
 
 
 def _start(parts: Iterable[Part]) -> None:

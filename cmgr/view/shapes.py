@@ -25,7 +25,7 @@ class Form:
     words: tuple[str, ...] = ()
 
 
-def _values(words: type[Enum]) -> Form:
+def values_of(words: type[Enum]) -> Form:
     return Form(words=tuple(str(word.value) for word in words))
 
 
@@ -33,8 +33,8 @@ Time = Annotated[str, Form("date-time")]
 LevelName = Annotated[str, Form(words=tuple(level.name for level in Level))]
 HandlingName = Annotated[str, Form(words=tuple(word.name for word in Handling))]
 SeverityName = Annotated[str, Form(words=tuple(severity.name for severity in Severity))]
-StrategyName = Annotated[str, _values(Strategy)]
-RuleName = Annotated[str, _values(RuleKind)]
+StrategyName = Annotated[str, values_of(Strategy)]
+RuleName = Annotated[str, values_of(RuleKind)]
 Outcome = Annotated[str, Form(words=("recovered", "cleared", "isolated", "failed", "observed", "under way"))]
 Health = Annotated[str, Form(words=("", "starting", "healthy", "unhealthy"))]
 ServiceState = Literal["starting", "ready", "degraded", "hangs", "stopping", "stopped", "not to be reached"]
@@ -78,9 +78,9 @@ Orders = Annotated[list[Order], "the orders that `hint` names"]
 
 class Trouble(TypedDict):
     id: Annotated[str, "what to type for it: `cmgr acknowledge`"]
-    kind: Annotated[str, _values(TroubleKind), "what kind of trouble"]
+    kind: Annotated[str, values_of(TroubleKind), "what kind of trouble"]
     about: Annotated[str, "what it is about: `chip 3`, `docker//<id>`; nothing where its kind says that"]
-    severity: Annotated[str, _values(TroubleSeverity), "the same in alarms and in the shipped alert rules"]
+    severity: Annotated[str, values_of(TroubleSeverity), "the same in alarms and in the shipped alert rules"]
     since: Annotated[Time | None, "when it began, where that is known"]
     text: Annotated[str, "what is wrong, in a few words"]
     why: Annotated[str, "more of it"]
@@ -106,7 +106,7 @@ class Restraint(TypedDict):
 class Ring(TypedDict):
     id: Annotated[int, "the lowest chip of the ring"]
     chips: Annotated[list[int], "its chips"]
-    phase: Annotated[str, _values(Phase), "where it is in its episode"]
+    phase: Annotated[str, values_of(Phase), "where it is in its episode"]
     reason: Annotated[str, "what it waits for"]
     episode: Annotated[int | None, "the number of its episode; null when healthy"]
     since: Annotated[Time | None, "when it came into this phase"]
@@ -190,7 +190,7 @@ class Fault(TypedDict):
     code: Annotated[str, "8 hexadecimal digits, or a name and a number: Xid 79"]
     level: Annotated[LevelName, "what cmgr does about the fault itself"]
     handling: Annotated[HandlingName, "the word of its table or of a rule: also for what keeps new work away"]
-    fault_class: Annotated[str, _values(FaultClass), "what it concerns"]
+    fault_class: Annotated[str, values_of(FaultClass), "what it concerns"]
     since: Annotated[Time, "its first occurrence"]
     count: Annotated[int, "how often it has occurred"]
     module: Annotated[str, "what of the chip it concerns, where that is known"]
@@ -256,6 +256,12 @@ class Runtime(TypedDict):
     orders: Orders
 
 
+class Quarter(TypedDict):
+    quarter: Annotated[str, "which: `2026-Q4`"]
+    minutes: Annotated[float, "how long services were down, in outages that are over: `cmgr downtime` has all of it"]
+    recovery_minutes: Annotated[float, "how much of that a start of cmgr's has ended"]
+
+
 class Status(TypedDict):
     at: Annotated[Time, "when this was said"]
     service: Annotated[Service, "the service itself"]
@@ -273,6 +279,7 @@ class Status(TypedDict):
     runtimes: Annotated[list[Runtime], "every container runtime"]
     windows: Annotated[list[Window], "every setting with windows"]
     drills: Annotated[list[Drill], "every drill of the calendar"]
+    downtime: Annotated[Quarter | None, "the downtime of this quarter; null where nobody can say"]
 
 
 class Chips(TypedDict):
@@ -327,7 +334,7 @@ class Key(TypedDict):
 
 
 class Said(TypedDict):
-    kind: Annotated[str, _values(NoteKind), "what the line is about"]
+    kind: Annotated[str, values_of(NoteKind), "what the line is about"]
     text: Annotated[str, "the line"]
     chip: Annotated[int | None, "the chip that it is about"]
     container: Annotated[Key | None, "the container that it is about"]
@@ -403,7 +410,7 @@ class Explanation(TypedDict):
     code: Annotated[str, "the code in its one spelling"]
     level: Annotated[LevelName | None, "null where the driver's severity decides"]
     handling: Annotated[HandlingName | None, "the table's word for it; null where the driver's severity decides"]
-    fault_class: Annotated[str, _values(FaultClass), "what it concerns"]
+    fault_class: Annotated[str, values_of(FaultClass), "what it concerns"]
     origin: Annotated[str, "where the level comes from"]
     known: Annotated[bool, "a table has the code"]
     meaning: Annotated[str, "what the table says of it"]

@@ -1,11 +1,12 @@
-"""The documents about slots, CDI, faults that persons or programs bring, fault tables, and the page's sessions.
+"""The documents about slots, CDI, faults that persons or programs bring, fault tables, sessions, and downtime.
 
 As `shapes` has the others, and for types only, too.
 """
 
 from typing import Annotated, NotRequired, TypedDict
 
-from cmgr.view.shapes import HandlingName, Time
+from cmgr.model.values.services.outages import OutageCause
+from cmgr.view.shapes import HandlingName, Time, values_of
 
 
 class Available(TypedDict):
@@ -161,3 +162,45 @@ class AlarmReceivers(TypedDict):
 
 class Version(TypedDict):
     version: Annotated[str, "cmgr's version"]
+
+
+Cause = Annotated[str, values_of(OutageCause), "by which cause ([downtime.md](downtime.md#causes))"]
+
+
+class DowntimeSum(TypedDict):
+    minutes: Annotated[float, "how long services were down, each for itself, in all"]
+    outages: Annotated[int, "how many outages were over in this time"]
+    recoveries: Annotated[int, "those of them that a start of cmgr's has ended"]
+    recovery_minutes: Annotated[float, "how long these were, in all"]
+
+
+class DowntimeOfCause(DowntimeSum):
+    cause: Cause
+
+
+class DowntimeOfService(DowntimeSum):
+    service: Annotated[str, "its runtime, namespace and name"]
+    unseen_minutes: Annotated[float, "how long nobody can say whether it was down"]
+
+
+class OutageNow(TypedDict):
+    service: Annotated[str, "its runtime, namespace and name"]
+    cause: Cause
+    since: Annotated[Time, "since when it is down"]
+    minutes: Annotated[float, "for how long, in this time; that is in the sums, too"]
+
+
+class Downtime(DowntimeSum):
+    period: Annotated[str, "what was asked for: `2026-Q4`, `2026`, `2026-11`, `2026-11-29`"]
+    begins: Annotated[Time, "when that begins"]
+    ends: Annotated[Time, "when it ends, or this was said"]
+    counted_since: Annotated[Time | None, "since when downtime is counted at all; what was before is not known"]
+    known_until: Annotated[Time, "until when it is: earlier than the end where cmgr does not run"]
+    unseen_minutes: Annotated[float, "how long nobody can say whether services were down; in no other sum"]
+    reaction_minutes: Annotated[float | None, "`downtime.reaction`; null where that is not set"]
+    by_hand_minutes: Annotated[
+        float | None, "what the recoveries of cmgr's would have taken with a person's reaction before each"
+    ]
+    causes: Annotated[list[DowntimeOfCause], "the sums by cause, the largest first"]
+    services: Annotated[list[DowntimeOfService], "the sums by service, the largest first"]
+    now: Annotated[list[OutageNow], "the services that are down"]

@@ -4,7 +4,7 @@ The shapes are documented for users and are stable: keys are added, never rename
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.frozen import dataclass
@@ -51,6 +51,7 @@ class Own:
     troubles: tuple[Trouble, ...] = ()
     sources: "tuple[shapes.Source, ...]" = ()
     name: str = ""
+    downtime: "shapes.Quarter | None" = None
 
 
 def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
@@ -82,7 +83,14 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
             if not opening.name.startswith(DRILLS)
         ],
         "drills": [_drill(node, drill) for drill in node.policy.drills],
+        "downtime": own.downtime,
     }
+
+
+def quarter(name: str, down: timedelta, recovered: timedelta) -> "shapes.Quarter":
+    """Return what a status says of the downtime of a quarter."""
+    minute = timedelta(minutes=1)
+    return {"quarter": name, "minutes": round(down / minute, 1), "recovery_minutes": round(recovered / minute, 1)}
 
 
 def _drill(node: Node, drill: Drill) -> "shapes.Drill":

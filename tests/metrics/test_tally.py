@@ -186,3 +186,19 @@ def test_a_round_of_a_group_is_counted_once_with_its_length_and_its_end() -> Non
     cmgr.run()
     assert sums(dict(cmgr.tally.rounds)) == {"recovered": (2, 3.0), "again": (1, 2.0)}
     assert told(of("cmgr_groups", look(cmgr.node, cmgr.tally))) == {"running": 1}
+
+
+def test_an_outage_is_counted_by_its_cause_and_by_who_has_ended_it() -> None:
+    cmgr = Counting(container("a", 0), container("b", 5))
+    cmgr.fault(0)
+    cmgr.run()
+    cmgr.dies("b")
+    assert told(of("cmgr_services_down", look(cmgr.node))) == {"itself": 1}
+    cmgr.now += seconds(90)
+    cmgr.starts("b", "by hand")
+    cmgr.wait(60)
+    assert told(of("cmgr_outages_total", look(cmgr.node, cmgr.tally))) == {"fault cmgr": 1, "itself others": 1}
+    down = told(of("cmgr_downtime_seconds_total", look(cmgr.node, cmgr.tally)))
+    assert {*down} == {"fault cmgr", "itself others"}
+    assert round(down["itself others"]) == 90
+    assert told(of("cmgr_services_down", look(cmgr.node))) == {}

@@ -124,6 +124,7 @@ RUN: Mapping[str, tuple[str, int]] = {
     "export": ("deviceinfo", 0),
     "faults": ("--all", 0),
     "history": ("--all", 0),
+    "downtime": ("--quarter", 0),
     "events": ("--help", 0),
     "explain": ("80E24E00", 0),
     "report": ("--id a --code 220001001 --chips 7", 0),

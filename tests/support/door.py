@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -55,6 +56,7 @@ def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It i
         Exports(Export(node="box"), books.node, lambda: NOW),
         lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
         Ranks(none, "box", books.node, None),
+        timedelta,
     )
     roles = Roles(Config(reports=books.reports()))
     drills = Drills(none, Host("", ""), lambda _: None, lambda: NOW)

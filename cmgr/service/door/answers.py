@@ -5,7 +5,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +21,7 @@ from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of, num
 from cmgr.service.parts.cdi_files import CdiFiles
 from cmgr.service.parts.exports import EVENTS, Exports
 from cmgr.service.parts.ranks import Ranks
+from cmgr.service.timing.period import period, quarter_of
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
 from cmgr.view.groups import groups
@@ -76,6 +77,8 @@ class Answers:
     seen: "Callable[[bool], group_shapes.Fleet]"
     """Returns the fleet as it is seen from here; with true the engine's nodes are asked, within 3 s."""
     ranks: Ranks
+    reaction: Callable[[], timedelta]
+    """Returns `downtime.reaction`."""
 
     _version: Version = field(default_factory=Version)
     _picture: Version = field(default_factory=Version)
@@ -129,6 +132,16 @@ class Answers:
     def history(self, request: Request) -> "shapes.History":
         with self._read() as database:
             return records.lines(database, _limit(request))
+
+    def downtime(self, request: Request) -> "slot_shapes.Downtime":
+        # By the system's clock, as the database has it.
+        now, when = datetime.now(UTC), str(request.args.get("when", ""))
+        try:
+            asked = period(when) if when else quarter_of(now)
+        except ValueError as error:
+            raise BadRequest(f"cannot read the request: {error}", hint="such as 2026, 2026-Q4 or 2026-11") from error
+        with self._read() as database:
+            return records.downtime(database, asked, now, self.reaction(), runs=True)
 
     def groups(self, _request: Request) -> "group_shapes.Groups":
         return {"groups": groups(self.node())}

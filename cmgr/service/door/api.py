@@ -81,6 +81,10 @@ def _past(a: Answers) -> tuple[Route, ...]:
         Route("GET", "/v1/episodes/{episode}", "episode", a.episode, "A timeline: cmgr history EPISODE.", EPISODE),
         Route("GET", "/v1/episodes/{episode}/picture", "picture", a.picture, "The same, drawn.", EPISODE, kind=SVG),
         Route("GET", "/v1/history", "history", a.history, "The newest lines of all: cmgr history --all.", (LIMIT,)),
+        Route(
+            "GET", "/v1/downtime", "downtime", a.downtime, "For how long services were down, and why: cmgr downtime.",
+            (Arg("when", "string", "A year, quarter, month or day, such as 2026-Q4; else this quarter."),),
+        ),
     )  # fmt: skip
 
 

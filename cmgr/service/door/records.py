@@ -1,14 +1,17 @@
 """The past as JSON: episodes and their timelines, of the rows that the database has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.errors import NotThere
 from cmgr.model.values.chips import ChipId
+from cmgr.model.values.lookup import grouped
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.outages import Downtime, Outage, OutageCause
 from cmgr.service.door.lanes import lanes
+from cmgr.service.timing.period import Period
 from cmgr.store.history import EpisodeRow, NoteRow, Sought
 from cmgr.store.reader import ALL, Reader
 from cmgr.view.advice import called
@@ -18,7 +21,7 @@ from cmgr.view.status import fault_of_chip
 from cmgr.words import one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import shapes, slot_shapes
     from cmgr.view.one import one_shapes
 
 UNDER_WAY = "under way"
@@ -132,3 +135,75 @@ def _past(database: Reader, sought: Sought, now: datetime) -> about.Past:
     return about.Past(
         episodes(database, LIMIT, now, sought)["episodes"], lines(database, LIMIT, sought)["notes"], faults=[]
     )
+
+
+def downtime(
+    database: Reader, asked: Period, now: datetime, reaction: timedelta, *, runs: bool
+) -> "slot_shapes.Downtime":
+    """Return what is known of the downtime in a period. Raises `StoreError`.
+
+    `reaction`: how long a person takes before he begins with what cmgr does; nothing is reckoned with it where it is 0.
+    `runs`: the service does, so that what it knows is known until now.
+    """
+    begins, ends = asked.begins, min(asked.ends, max(now, asked.begins))
+    lives = database.lives()
+    known_until = max(begins, min(ends, now if runs else lives.alive or begins))
+    over = database.downtime(*asked.days)
+    open_ = [(o, length) for o in database.outages() if (length := _part(o, begins, known_until))]
+    found = [*over, *(Downtime(each.service, "", each.cause, length) for each, length in open_)]
+    down = [row for row in found if row.cause is not OutageCause.UNSEEN]
+    # Whoever orders a reset is there.
+    late = sum(row.recoveries for row in down if row.cause is not OutageCause.ORDER)
+    by_hand = sum((row.recovered for row in down), late * reaction)
+    by_cause, by_service = grouped((row.cause, row) for row in down), grouped((row.service, row) for row in found)
+    causes: list[slot_shapes.DowntimeOfCause] = [{"cause": str(c), **_sum(rows)} for c, rows in by_cause.items()]
+    services = [_of_service(service, rows) for service, rows in by_service.items()]
+    return {
+        "period": asked.name,
+        "begins": stamp(begins),
+        "ends": stamp(ends),
+        "counted_since": stamp_or_none(lives.counted),
+        "known_until": stamp(known_until),
+        **_sum(down),
+        "unseen_minutes": _unseen(found),
+        "reaction_minutes": _minutes(reaction) if reaction else None,
+        "by_hand_minutes": _minutes(by_hand) if reaction else None,
+        "causes": sorted(causes, key=lambda row: (-row["minutes"], row["cause"])),
+        "services": sorted(services, key=lambda row: (-row["minutes"], -row["unseen_minutes"], row["service"])),
+        "now": [_now(each, length) for each, length in open_ if each.up is None],
+    }
+
+
+def _now(outage: Outage, length: timedelta) -> "slot_shapes.OutageNow":
+    return {
+        "service": one_line(outage.service),
+        "cause": str(outage.cause),
+        "since": stamp(outage.since),
+        "minutes": _minutes(length),
+    }
+
+
+def _part(outage: Outage, begins: datetime, until: datetime) -> timedelta:
+    return max(min(outage.up or until, until) - max(outage.since, begins), timedelta())
+
+
+def _of_service(service: str, rows: Sequence[Downtime]) -> "slot_shapes.DowntimeOfService":
+    down = [row for row in rows if row.cause is not OutageCause.UNSEEN]
+    return {"service": one_line(service), **_sum(down), "unseen_minutes": _unseen(rows)}
+
+
+def _sum(rows: Sequence[Downtime]) -> "slot_shapes.DowntimeSum":
+    return {
+        "minutes": _minutes(sum((row.down for row in rows), timedelta())),
+        "outages": sum(row.outages for row in rows),
+        "recoveries": sum(row.recoveries for row in rows),
+        "recovery_minutes": _minutes(sum((row.recovered for row in rows), timedelta())),
+    }
+
+
+def _unseen(rows: Iterable[Downtime]) -> float:
+    return _minutes(sum((row.down for row in rows if row.cause is OutageCause.UNSEEN), timedelta()))
+
+
+def _minutes(length: timedelta) -> float:
+    return round(length / timedelta(minutes=1), 2)

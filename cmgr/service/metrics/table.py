@@ -5,7 +5,7 @@ rings are named by physical id. No label has a value that a container or a perso
 a chip that reports ever new codes does not make ever new series.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
@@ -16,10 +16,11 @@ from cmgr.model.values.presence import Presence
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY
 from cmgr.model.values.services.groups import GroupPhase
+from cmgr.model.values.services.outages import OutageCause
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics.chips import MEASURED
 from cmgr.service.metrics.look import Kind, Look, Samples, Table, one
-from cmgr.service.metrics.tally import DRIVER, Counts, Spread, Spreads
+from cmgr.service.metrics.tally import DRIVER, OTHERS, OURS, Counts, Ended, Spread, Spreads
 from cmgr.service.metrics.usage import USERS
 from cmgr.view import status as view
 from cmgr.view.containers import down
@@ -215,6 +216,30 @@ def _asked(look: Look) -> Samples:
     for runtime in sorted({*look.node.runtimes, *(r for r, _ in asked)}):
         for answer in (STARTING, HEALTHY, UNHEALTHY):
             yield (runtime, answer), float(asked.count((runtime, answer)))
+
+
+# Downtime.
+
+
+def _by_cause(told: Mapping[Ended, float]) -> Samples:
+    ends = [(str(cause), by) for cause in OutageCause for by in (OURS, OTHERS)]
+    return (((cause, by), told.get((cause, by), 0)) for cause, by in ends)
+
+
+@gauge("cmgr_services_down", "Services that ought to serve and do not, by cause.", "cause")
+def _services_down(look: Look) -> Samples:
+    found = [outage.cause for outage in look.node.outages.values() if outage.up is None]
+    return (((str(cause),), float(found.count(cause))) for cause in OutageCause if cause is not OutageCause.UNSEEN)
+
+
+counter(
+    "cmgr_downtime_seconds_total",
+    "How long services were down, each for itself, in outages that are over; unseen: nobody can say whether.",
+    *("cause", "ended_by"),
+)(lambda look: _by_cause(look.tally.down))
+counter("cmgr_outages_total", "Outages of services that are over.", "cause", "ended_by")(
+    lambda look: _by_cause(look.tally.outages)
+)
 
 
 # Groups and the fleet.

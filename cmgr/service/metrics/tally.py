@@ -17,12 +17,16 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import CommandId, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.rings import REBOOTING, Ring
+from cmgr.model.values.services.outages import Downtime, added
 from cmgr.service.part import Step
 
 Key = TypeVar("Key")
 
 DRIVER = "driver"
 """The source of what the chips' driver tells. Events of a runtime have the runtime's name."""
+
+OURS, OTHERS = "cmgr", "others"
+"""By whom outages are ended."""
 
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 """The upper ends, in seconds, of the classes that spans are counted in; one more has no end."""
@@ -44,6 +48,7 @@ class Spread:
 
 
 Counts = Mapping[str, int]
+Ended = tuple[str, str]
 Spreads = Mapping[str, Spread]
 
 
@@ -53,8 +58,9 @@ class Tally:
 
     By source: `events`, and `heard`, when the last came. By runtime: `stops` and `starts` that worked, and how many did
     not. By result: `resets` (`cured`, `failed`, `refused`) and `heals` (`restarted`, `recovered`, `given_up`). By
-    outcome: `episodes` in all lives, `recoveries` and the `rounds` of groups in this one. `sent`: the stops and starts
-    under way, and when they were decided on.
+    outcome: `episodes` in all lives, `recoveries` and the `rounds` of groups in this one. By cause and by who has ended
+    them: `outages` of services, and for how many seconds these were `down`. `sent`: the stops and starts under way, and
+    when they were decided on.
     """
 
     events: Counts = field(default_factory=dict)
@@ -65,6 +71,8 @@ class Tally:
     starts_failed: Counts = field(default_factory=dict)
     resets: Spreads = field(default_factory=dict)
     heals: Counts = field(default_factory=dict)
+    down: Mapping[Ended, float] = field(default_factory=dict)
+    outages: Mapping[Ended, int] = field(default_factory=dict)
     episodes: Counts = field(default_factory=dict)
     recoveries: Spreads = field(default_factory=dict)
     rounds: Spreads = field(default_factory=dict)
@@ -84,12 +92,24 @@ def counted(tally: Tally, step: Step) -> Tally:
         tally = replace(tally, resets=_timed(tally.resets, result, span))
     for result in _heals(step):
         tally = replace(tally, heals=_one_more(tally.heals, result))
+    for day in added(step.before.downtime, step.after.downtime):
+        tally = _with_downtime(tally, day)
     for span, outcome in _rounds(step):
         tally = replace(tally, rounds=_timed(tally.rounds, outcome, span))
     for span, outcome in _closed(step):
         episodes, recoveries = _one_more(tally.episodes, outcome), _timed(tally.recoveries, outcome, span)
         tally = replace(tally, episodes=episodes, recoveries=recoveries)
     return tally
+
+
+def _with_downtime(tally: Tally, day: Downtime) -> Tally:
+    parts = ((OURS, day.recovered, day.recoveries), (OTHERS, day.down - day.recovered, day.outages - day.recoveries))
+    down, outages = dict(tally.down), dict(tally.outages)
+    for by, length, number in parts:
+        key = str(day.cause), by
+        down[key] = down.get(key, 0.0) + length.total_seconds()
+        outages[key] = outages.get(key, 0) + number
+    return replace(tally, down=down, outages=outages)
 
 
 def _heard(tally: Tally, event: facts.Event) -> Tally:

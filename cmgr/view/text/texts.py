@@ -109,9 +109,18 @@ def _service(told: "shapes.Status", page: Page) -> list[str]:
     lines.append(f"service: {', '.join(words)}")
     lines += [_window(window, page.face) for window in told["windows"]]
     lines += [f"drill {d['name']}: {page.face.when(d['next'])}" for d in told["drills"] if d["next"]]
+    lines += _downtime(told.get("downtime"))
     lines += [f"trouble: {trouble}" for trouble in beside(told)]
     lines += [f"warning: {w['subject']} {page.face.local(w['text'])}" for w in told["warnings"]]
     return [part for line in lines for part in render.paragraph(line, page.width, indent="  ")]
+
+
+def _downtime(told: "shapes.Quarter | None") -> list[str]:
+    """Return how long services were down, once that is worth a line; an older service does not say it."""
+    if told is None or told["minutes"] < 1:
+        return []
+    number = f"{told['minutes']:,.0f} min, of which cmgr has ended {told['recovery_minutes']:,.0f}"
+    return [f"downtime in {told['quarter']}: {number} (cmgr downtime)"]
 
 
 def _window(told: "shapes.Window", face: Face) -> str:

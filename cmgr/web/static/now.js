@@ -77,6 +77,8 @@ function hero(state) {
         ${own.maintenance ? html`<p>${badge("warn", t("maintenance", { at: own.maintenance_until ? when(own.maintenance_until) : "" }))} ${t("maintenanceSub")}</p>` : ""}
         ${state.session.orders ? "" : html`<p class="quiet">${t("ordersOff")}</p>`}
         ${own.observe ? html`<p>${t("observe")}</p>` : ""}
+        ${status.downtime?.minutes >= 1 ? html`<p class="quiet">${t("downtime", { quarter: status.downtime.quarter,
+          minutes: status.downtime.minutes.toFixed(0), recovered: status.downtime.recovery_minutes.toFixed(0) })}</p>` : ""}
       </div>
       <div class="acts">${orderButtons(state, [{ do: "maintenance", args: { on: !own.maintenance } }])}</div>
     </section>

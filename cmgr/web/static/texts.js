@@ -21,6 +21,7 @@ const TEXTS = {
   "The service does not answer": "服务没有应答", awaySub: ["This is how things were {ago}. Nothing here is up to date.", "这是{ago}的情况,本页内容都不是最新的。"],
   maintenance: ["In maintenance until {at}", "维护中,至 {at}"], maintenanceSub: ["Recoveries are recorded, and none is acted on.", "只记录恢复过程,不采取任何动作。"],
   observe: ["Observing: everything is decided and recorded, and nothing is done.", "仅观察:所有决定都会记录,但不会执行。"],
+  downtime: ["Downtime in {quarter}: {minutes} min of services, of which cmgr has ended {recovered}.", "{quarter} 服务停机 {minutes} 分钟,其中 {recovered} 分钟由 cmgr 结束。"],
   ordersOff: ["Orders are switched off here: web.orders = false.", "此处不能下达指令:web.orders = false。"],
   andMore: ["and {n} more", "另有 {n} 项"], Order: "指令",
   critical: "严重", warning: "警告", "What to do": "如何处理", since: ["since {at}", "自 {at}"],

@@ -29,6 +29,7 @@ SHAPES = {
     "history": shapes.Episodes,
     "history EPISODE": shapes.Timeline,
     "history --all": shapes.History,
+    "downtime": slot_shapes.Downtime,
     "explain CODE": shapes.Explanation,
     "check": shapes.Check,
     "check --table FILE": slot_shapes.Comparison,

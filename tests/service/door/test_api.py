@@ -54,6 +54,7 @@ def told(service: Service, *words: str) -> dict[str, object]:
         ("episodes/1", ("history", "1")),
         ("history", ("history", "--all")),
         ("history?limit=3", ("history", "--all", "--limit", "3")),
+        ("downtime?when=2020-Q1", ("downtime", "2020-Q1")),
         ("explain/80E24E00", ("explain", "80E24E00")),
         ("explain/0x80e24e00", ("explain", "80E24E00")),
         ("check", ("check",)),
