@@ -52,20 +52,20 @@ def same_since(samples: Sequence[Sample]) -> float | None:
 
 
 class Beside(Protocol):
-    """Whatever else looks at what is measured, so often, and where it is of use."""
+    """Whatever else looks at chips or containers, so often, and where it is of use. `at`: as `Hangs.measure` has it."""
 
     every: timedelta
 
     def is_wished(self, node: Node) -> bool: ...
 
-    def look(self) -> None: ...
+    def look(self, at: float) -> None: ...
 
 
 class Hangs(Part):
     """Looks at the containers that wish it, on a thread of its own, from the first such wish to `close`.
 
     `tell` is called when other ones hang than before. Nothing is measured while nobody wishes it. Those of `beside`
-    have to wait for measurements, too: they look on the same thread.
+    may wait for somebody, too: they look on the same thread.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class Hangs(Part):
         self._over.set()
 
     def _run(self) -> None:
-        while not self._over.wait(self._pause().total_seconds()):
-            self.measure(time.monotonic())
+        due = dict.fromkeys(self.beside, 0.0)
+        while not self._over.wait(LOOK.total_seconds()):
+            at = time.monotonic()
+            self.measure(at)
             for each in self.beside:
-                each.look()
-
-    def _pause(self) -> timedelta:
-        others = min((each.every for each in self.beside), default=LOOK)
-        return LOOK if _wished(self._node()) else others
+                if at >= due[each]:
+                    due[each] = at + each.every.total_seconds()
+                    each.look(at)
 
     def measure(self, at: float) -> None:
         """Measure, and tell what hangs if that has changed. Raises nothing. `at`: seconds of the monotonic clock."""

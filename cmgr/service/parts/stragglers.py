@@ -4,7 +4,6 @@ Ranks that wait for the slowest one spin, so that no chip looks idle: how busy a
 clock counts. So the clocks of busy chips of one model that work for one container, or one group, are compared.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from statistics import median
@@ -74,7 +73,6 @@ class Stragglers:
         now: Callable[[], datetime],
     ) -> None:
         self._node, self._measuring, self._tell, self._now = node, measuring, tell, now
-        self._due = 0.0
         self._since: dict[ChipId, float] = {}
         self._told: frozenset[ChipId] = frozenset()
 
@@ -82,15 +80,8 @@ class Stragglers:
         """Return whether chips work together that can be compared."""
         return any(teams(node))
 
-    def look(self) -> None:
-        """Look, if it is time to. Raises nothing."""
-        at = time.monotonic()
-        if at >= self._due:
-            self._due = at + EVERY.total_seconds()
-            self.compare(at)
-
-    def compare(self, at: float) -> None:
-        """Compare, and tell what lags if that has changed. `at`: seconds of the monotonic clock."""
+    def look(self, at: float) -> None:
+        """Compare, and tell what lags if that has changed. Raises nothing. `at`: seconds of the monotonic clock."""
         node = self._node()
         found = slow(node, self._measuring.values(node)) if self.is_wished(node) else {}
         self._since = {chip: self._since.get(chip, at) for chip in found}

@@ -96,7 +96,7 @@ class Scene:
         end = self.at + length.total_seconds()
         while self.at < end:
             self.at += 15
-            self.stragglers.compare(self.at)
+            self.stragglers.look(self.at)
         return [tuple(lag.chip for lag in seen.chips) for seen in self.told]
 
 
