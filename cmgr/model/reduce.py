@@ -31,6 +31,7 @@ from cmgr.model.containers.moving.cdi import cdi_written, write_files
 from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
 from cmgr.model.containers.outages import count_outages
+from cmgr.model.containers.reach import look_who_is_there, rules_read
 from cmgr.model.containers.sightings import concerns_nobody, container_told, containers_listed, runtime_told
 from cmgr.model.containers.steadiness import calm, steady_at
 from cmgr.model.containers.together.groups import couple, forget_groups
@@ -109,7 +110,7 @@ from cmgr.model.values.messages.facts import (
     TroubleMet,
 )
 from cmgr.model.values.messages.fleet_facts import FleetTold
-from cmgr.model.values.messages.health_facts import Answered, HangsSeen
+from cmgr.model.values.messages.health_facts import Answered, HangsSeen, HealthTold, RulesRead
 from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
@@ -196,8 +197,7 @@ _Told = (
     | Tick
     | Remarked
     | TroubleMet
-    | HangsSeen
-    | Answered
+    | HealthTold
     | StragglersSeen
     | CdiWritten
     | OutputRead
@@ -236,6 +236,8 @@ def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line
             hangs_seen(turn, fact.hangs)
         case Answered():
             answered(turn, fact)
+        case RulesRead():
+            rules_read(turn, fact)
         case StragglersSeen():
             stragglers_seen(turn, fact)
         case Tick():
@@ -249,6 +251,7 @@ def _ring_read(turn: Turn, fact: RingRead) -> None:
         if report.is_up:
             shares_read(turn, report)
     users_seen(turn, fact.reports)
+    look_who_is_there(turn, fact.reports)
 
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
@@ -416,6 +419,7 @@ def _container_not_ahead(container: Container, at: datetime) -> Container:
         since=min(container.since or at, at),
         paused=None if paused is None else min(paused, at),
         unsteady=None if unsteady is None else min(unsteady, at),
+        steady={chip: since and min(since, at) for chip, since in container.steady.items()},
     )
 
 

@@ -16,9 +16,9 @@ from cmgr.model.values.lookup import Indexed, grouped, kept
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node, rings_with
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
-from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit, is_same_life
+from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Exit, is_same_life
 from cmgr.model.values.services.groups import Group, GroupPhase
-from cmgr.model.values.services.healing import Hang
+from cmgr.model.values.services.healing import Hang, Healing, ailment
 from cmgr.model.values.standing import ResetOrder
 from cmgr.words import counted, span, stamp
 
@@ -496,4 +496,4 @@ def _project(container: Container) -> tuple[str, str, str] | None:
 
 def is_ill(node: Node, container: Container) -> bool:
     """Return whether a running container that is held to be healed still needs that."""
-    return container.says == UNHEALTHY or container.rejoins or hang_of(node, container) is not None
+    return bool(ailment(container, Healing(container.key), hangs=hang_of(node, container) is not None))

@@ -11,7 +11,7 @@ Running says that a container has its chips, and nothing more: whoever says that
 """
 
 from cmgr.model.units import is_stood_for
-from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.chips import UNCLEAR, listed
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import MUTE
@@ -68,6 +68,9 @@ def why_not_serving(container: Container) -> str:
     if container.cut_off:
         left = "exists no more" if container.orphaned else "has begun another life since"
         return f"it is cut off, for {container.cut_off}, in whose namespaces it runs, {left}"
+    if container.barred:
+        left = "can open their device files no more, and has no process there"
+        return f"it cannot reach {listed(sorted(container.barred))} any more: it {left}"
     if container.health == UNHEALTHY:
         return "its own check says that it is unhealthy"
     return f"it {MUTE}: {container.said}" if container.answer == UNHEALTHY else ""

@@ -49,6 +49,7 @@ from cmgr.service.parts.agreement import Agreement, open_fleet
 from cmgr.service.parts.cdi_files import Cdi
 from cmgr.service.parts.core import Core
 from cmgr.service.parts.database import Database
+from cmgr.service.parts.device_rules import DeviceRules
 from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.hangs import Hangs
 from cmgr.service.parts.quarter import Quarter
@@ -128,7 +129,8 @@ class Service:
         self._jobs = add(Jobs(self._resync, config.resync, clock.drift))
         add(Summary(core, self._notifier))
         measuring = Measuring(self._driver)
-        add(Hangs(node, measuring, put, clock.now)).beside.append(Stragglers(node, measuring, put, clock.now))
+        hangs = add(Hangs(node, measuring, put, clock.now))
+        hangs.beside += Stragglers(node, measuring, put, clock.now), DeviceRules(node, put)
         add(Ready(node, self._opened.all, put, clock.now, config))
         self._quarter = add(Quarter(database))
 

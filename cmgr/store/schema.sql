@@ -74,6 +74,10 @@ CREATE TABLE containers (
     answer TEXT DEFAULT '' NOT NULL,
     said TEXT DEFAULT '' NOT NULL,
     answered TEXT,
+    reached TEXT DEFAULT '[]' NOT NULL,
+    denied TEXT DEFAULT '[]' NOT NULL,
+    steady TEXT DEFAULT '[]' NOT NULL,
+    lost TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE downtime (
@@ -259,6 +263,10 @@ CREATE TABLE kept_containers (
     answer TEXT DEFAULT '' NOT NULL,
     said TEXT DEFAULT '' NOT NULL,
     answered TEXT,
+    reached TEXT DEFAULT '[]' NOT NULL,
+    denied TEXT DEFAULT '[]' NOT NULL,
+    steady TEXT DEFAULT '[]' NOT NULL,
+    lost TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (

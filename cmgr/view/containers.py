@@ -306,10 +306,10 @@ def to_rejoin(container: Container) -> Hint:
 
 
 def _not_serving(container: Container) -> list[str]:
-    unsteady = why_not_serving(container) if container.unsteady is not None or container.cut_off else ""
+    why = why_not_serving(container) if container.unsteady is not None or container.cut_off or container.barred else ""
     waits = container.answer == LOADING and container.says == LOADING
     loads = f"starts{_not_yet(container)}" if waits else ""
-    return [FROZEN if container.frozen else unsteady, STARTING if container.starting else loads]
+    return [FROZEN if container.frozen else why, STARTING if container.starting else loads]
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:

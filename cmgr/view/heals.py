@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cmgr.model.scope import hang_of, why_idle
+from cmgr.model.values.chips import listed
 from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Cause, Hold
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import MUTE, Healing, ailment, limit_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -54,13 +55,35 @@ def _unchecked(node: Node, container: Container) -> tuple[str, str]:
 
 
 def troubles(node: Node) -> Iterator[Trouble]:
-    """Yield the containers whose own check does not run any more."""
+    """Yield the containers whose own check does not run any more, and those that may have lost their chips."""
     for key, container in sorted(node.containers.items()):
+        yield from _reach(node, container)
         why, what = _unchecked(node, container)
         if why and container.enabled:
             text, chips = f"nobody knows whether container {titled(node, key)} is well", tuple(sorted(container.chips))
             about, names = "/".join(key), (container.name,)
             yield Trouble(TroubleKind.BLIND, about, text, why, what, container.unchecked, chips=chips, containers=names)
+
+
+def _reach(node: Node, container: Container) -> Iterator[Trouble]:
+    """Yield that it may have lost chips; that it has lost some beyond doubt is told by its not serving."""
+    doubted = (container.denied | container.lost.keys()) - container.barred
+    # Of a unit the containers that it runs are told.
+    if not container.running or not container.enabled or not doubted or container.key.runtime == SYSTEMD:
+        return
+    name, chips = titled(node, container.key), tuple(sorted(doubted))
+    if denied := doubted & container.denied:
+        text = f"container {name} can open {listed(sorted(denied))} no more"
+        why = "the device rules of its control group have changed while it ran; what it has open goes on"
+        what = "restart it when that suits, and it has its chips again"
+    else:
+        began = min(at for chip in chips if (at := container.steady.get(chip)) is not None)
+        text = f"container {name} has left {listed(chips)}"
+        why = f"it says that it serves, and no process of it is there, where one was since {stamp(began)}"
+        what = "ask it for some work, and look at its log: it may compute without the chip; a restart gives that back"
+    since = min((at for chip in chips if (at := container.lost.get(chip)) is not None), default=None)
+    about = "/".join(container.key)
+    yield Trouble(TroubleKind.REACH, about, text, why, what, since, chips=chips, containers=(container.name,))
 
 
 def ails(node: Node, key: ContainerKey) -> Healing | None:

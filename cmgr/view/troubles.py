@@ -30,8 +30,8 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
-from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, full_name
-from cmgr.model.values.services.healing import HANGS, MUTE
+from cmgr.model.values.services.containers import Container, ContainerKey, full_name
+from cmgr.model.values.services.healing import HANGS, Healing, ailment, worded
 from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
@@ -68,6 +68,7 @@ KEEP_WAITING = 'they are started again after the reset; to wait without an end a
 
 GO_ON = "let it go on with its own client (docker unpause), or stop it"
 LOOK_AT_IT = "look at its log, and mend it; or, if it is not to run, stop it"
+GIVE_BACK = "restart it, and it has its chips again; label cmgr.heal=true lets cmgr do that"
 
 
 def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
@@ -393,9 +394,8 @@ def _ailing(node: Node) -> Iterator[Trouble]:
             continue
         if hold.state is HoldState.FAILED if hold is not None else not container.running:
             continue
-        ailment = f"is {container.health}" if container.running and container.health else "is to be restarted"
-        ailment = MUTE if container.running and container.answer == UNHEALTHY != container.health else ailment
-        text = f"container {titled(node, key)} {HANGS if hang_of(node, container) is not None else ailment}"
+        ill = ailment(container, Healing(key), hangs=hang_of(node, container) is not None)
+        text = f"container {titled(node, key)} {worded(ill) or 'is to be restarted'}"
         about, chips, names = "/".join(key), tuple(sorted(container.chips)), (container.name,)
         if healing.given_up is None:
             yield Trouble(TroubleKind.AILING, about, text, since=healing.since, chips=chips, containers=names)
@@ -480,7 +480,7 @@ def _idle(node: Node) -> Iterator[Trouble]:
 def _to_serve(container: Container) -> str:
     if container.frozen:
         return GO_ON
-    return str(to_rejoin(container)) or LOOK_AT_IT
+    return GIVE_BACK if container.barred else str(to_rejoin(container)) or LOOK_AT_IT
 
 
 def _runtimes(node: Node) -> Iterator[Trouble]:

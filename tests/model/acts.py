@@ -15,7 +15,7 @@ from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
-from cmgr.model.values.messages.health_facts import Answered
+from cmgr.model.values.messages.health_facts import Answered, RulesRead
 from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
@@ -279,6 +279,10 @@ def _the_machine_ails(world: World) -> None:
     ]
     slow = [Straggler(chip, world.machine.clock(), "by half") for chip in sorted(world.node.chips)[: len(found) % 3]]
     world.step(facts.MachineTold(dice.choice(["raid", "kernel"]), tuple(found)), StragglersSeen(tuple(slow)))
+    told = [c for c in world.node.containers.values() if c.heal is None and c.key.runtime != SYSTEMD]
+    for known in [each for each in told if dice.random() < 0.2]:
+        run = dice.choice([known.run, known.run, known.former])
+        world.step(RulesRead(known.key, run, frozenset(chip for chip in known.chips if dice.random() < 0.7)))
 
 
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
@@ -340,6 +344,7 @@ def heal(world: World) -> None:
     world.step(facts.AcknowledgeOrdered(tuple(f"machine-{code}" for code in OF_MACHINE), "a test"))
     for chip in list(world.node.isolations):
         world.step(facts.ReleaseOrdered(chip, "a test"))
+    world.step(*(RulesRead(known.key, known.run, known.chips) for known in world.node.containers.values()))
     end, pause = machine.now + timedelta(hours=1), timedelta(seconds=60)
     while machine.now < end:
         _see_to_tested(world)

@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from cmgr.model.reduce import reduce
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.life import stored_types
 from cmgr.model.values.messages import facts
 from cmgr.model.values.node import Node
@@ -39,8 +40,8 @@ AHEAD = {
 """Deadlines: after the restart each is at most as far ahead as it was, or as it is where that begins anew."""
 
 PAST = {
-    "Container.paused", "Container.since", "Container.unsteady", "Fault.changed", "Fault.risen", "Group.began",
-    "Group.since", "Healing.given_up", "Healing.since", "Healing.times", "Isolation.clean_since",
+    "Container.paused", "Container.since", "Container.steady", "Container.unsteady", "Fault.changed", "Fault.risen",
+    "Group.began", "Group.since", "Healing.given_up", "Healing.since", "Healing.times", "Isolation.clean_since",
     "MachineFault.changed", "Maintenance.since", "Outage.since", "Outage.up", "ResetOrder.at", "Restraint.kept",
     "Restraint.opened", "Restraint.since", "Ring.began", "Ring.blocked", "Ring.lulls", "Ring.resets", "Ring.since",
     "Tally.last", "Tally.recovered", "Tally.risen", "Tally.times",
@@ -50,6 +51,7 @@ PAST = {
 TOLD = {
     "Composed.made": "by the runtime's clock, compared with its own only",
     "Container.answered": "told, and no time runs from it: that it is there counts",
+    "Container.lost": "told, and no time runs from it: that it is there counts",
     "Exit.at": "by the runtime's clock, compared with its own only",
     "Fault.cleared": "told, and no time runs from it",
     "Fault.since": "told, and no time runs from it",
@@ -122,7 +124,9 @@ def left() -> Node:
     whole = replace(
         sample.NODE,
         groups={"tp": Group("tp", GroupPhase.HALTING, 1, since=NOW, began=NOW)},
-        containers={k: replace(c, paused=NOW, unsteady=NOW) for k, c in sample.NODE.containers.items()},
+        containers={
+            k: replace(c, paused=NOW, unsteady=NOW, steady={ChipId(0): NOW}) for k, c in sample.NODE.containers.items()
+        },
         faults={
             chip: {key: replace(fault, until=NOW) for key, fault in found.items()}
             for chip, found in sample.NODE.faults.items()

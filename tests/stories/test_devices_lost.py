@@ -5,15 +5,19 @@ says "Failed to initialize NVML: Unknown Error", for runc before 1.0.0 leaves th
 added. Tried in 2026 on cmgr as it was, which put the restart policy back into what it had just started.
 
 dockerd tells each update of a container in its events, so that they need not be believed but can be counted. The last
-test has a runc that treats the rules of devices as 1.0.0-rc92 does.
+tests have a runc that treats the rules of devices as 1.0.0-rc92 does. NVIDIA/nvidia-container-toolkit 48 tells of the
+same by `systemctl daemon-reload`, and hashicorp/nomad 878 of a service that computed without its GPU for a day.
 """
 
+import sqlite3
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.tool.standin import Speaker
 from tests.stories.spoiling import mend, spoil
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually
@@ -112,7 +116,7 @@ done = os.spawnvp(os.P_WAIT, "runc", ["runc", *words])
 for path in groups() if done == 0 and ("create" in words or "update" in words) else ():
     what = "allow" if "create" in words else "deny"
     with open(os.path.join(path, "devices." + what), "w") as rules:
-        rules.write("c 195:* rw")
+        rules.write("{rule}")
 sys.exit(done)
 """
 """A runc that does to the rules of devices what 1.0.0-rc92 did, and NVIDIA's hook; it notes each update."""
@@ -125,15 +129,26 @@ def rules(containers: Containers, name: str) -> str:
     return Path(f"/sys/fs/cgroup/devices{path}/devices.list").read_text()
 
 
-@pytest.mark.skipif(not Path("/sys/fs/cgroup/devices").exists(), reason="rules of devices are files in cgroup v1 only")
-def test_on_an_old_runc_the_rules_that_a_hook_added_are_there_after_a_recovery(
-    on_docker: Install, containers: Containers, tmp_path: Path
-) -> None:
-    runc, record = tmp_path / "runc", tmp_path / "updates"
-    runc.write_text(OLD_RUNC.format(python=sys.executable, record=record))
+def on_old_runc(containers: Containers, folder: Path, rule: str) -> Path:
+    """Have the daemon's containers made by such a runc, whose hook adds this rule; return where it notes updates."""
+    runc, record = folder / "runc", folder / "updates"
+    runc.write_text(OLD_RUNC.format(python=sys.executable, record=record, rule=rule))
     runc.chmod(0o755)
     containers.dockerd.runc = str(runc)
     containers.dockerd.restart(lives_on=False)
+    return record
+
+
+shows_rules = pytest.mark.skipif(
+    not Path("/sys/fs/cgroup/devices").exists(), reason="rules of devices are files in cgroup v1 only"
+)
+
+
+@shows_rules
+def test_on_an_old_runc_the_rules_that_a_hook_added_are_there_after_a_recovery(
+    on_docker: Install, containers: Containers, tmp_path: Path
+) -> None:
+    record = on_old_runc(containers, tmp_path, "c 195:* rw")
     service = served(on_docker, containers, {})
     assert "c 195:* rw" in rules(containers, "always")
     service.inject(0, NOW)
@@ -144,3 +159,39 @@ def test_on_an_old_runc_the_rules_that_a_hook_added_are_there_after_a_recovery(
     containers.limit("always", shares=512)
     assert "c 195:* rw" not in rules(containers, "always"), "so an update by a person takes them away"
     assert len(record.read_text().split()) == 1
+
+
+def reached(service: Service) -> list[str]:
+    """Return the chips that each container's rules have let it open, as the service has them in its books."""
+    with closing(sqlite3.connect(f"file:{service.folder}/state/cmgr.db?mode=ro", uri=True)) as books:
+        return [row[0] for row in books.execute("SELECT reached FROM containers")]
+
+
+def told(service: Service) -> list[str]:
+    return [f"{each['kind']}: {each['text']}" for each in service.status()["troubles"]]
+
+
+@shows_rules
+def test_one_that_a_person_updates_on_an_old_runc_has_lost_its_chip_and_is_healed(
+    on_docker: Install, containers: Containers, tmp_path: Path
+) -> None:
+    speaker = Speaker()
+    on_old_runc(containers, tmp_path, "c 240:* rw")
+    service = on_docker({"driver": "tool", "tool.program": str(speaker.program), "resync": "1s", "heal.backoff": "1s"})
+    containers.run(Spec("web", "", labels={"cmgr.heal": "true"}))
+    speaker.set(processes={"0": [containers.pid("web")]})
+    service.start()
+    eventually(lambda: reached(service) == ["[0]"], why="its rules have been read")
+    assert told(service) == []
+    containers.limit("web", shares=512)
+    eventually(lambda: told(service) == ["reach: container web can open chip 0 no more"])
+    service.kill9()
+    service.start()
+    assert "reach: container web can open chip 0 no more" in told(service), "another life knows it, too"
+    assert containers.count("web", "start") == 0, "its process has the chip open"
+    speaker.set(processes={})
+    eventually(lambda: containers.count("web", "start") == 1, why="it has lost its chip, and is restarted")
+    service.until_said("web cannot reach its chips any more: it is restarted in 1 s, restart 1 of 5")
+    speaker.set(processes={"0": [containers.pid("web")]})
+    eventually(lambda: told(service) == [])
+    assert "c 240:* rw" in rules(containers, "web")

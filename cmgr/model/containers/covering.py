@@ -78,6 +78,8 @@ def _like(unit: Container, those: Iterable[Container], more: frozenset[str] = fr
         heal=next((c.heal for c in those if c.heal is not None), None),
         health=next((word for word in (UNHEALTHY, STARTING, HEALTHY) if word in healths), ""),
         says_within=max((each for each in within if each is not None), default=None),
+        denied=frozenset().union(*(c.denied for c in those)),
+        lost={chip: at for c in those for chip, at in c.lost.items()},
     )
 
 

@@ -22,7 +22,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
-from cmgr.model.values.services.healing import Hang, Healing, ailment, limit_of, not_ahead, wait_of
+from cmgr.model.values.services.healing import Hang, Healing, ailment, limit_of, not_ahead, wait_of, worded
 from cmgr.words import counted, span
 
 
@@ -97,11 +97,11 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
             wait = wait_of(policy, container.heal, spent)
             healing = turn.put_healing(replace(healing, due=turn.at + wait))
             will = f"it would be restarted in {span(wait)} ({idle})" if idle else f"it is restarted in {span(wait)}"
-            turn.tell(container, f"{name} {_is(what)}: {will}, restart {spent + 1} of {limit} within {within}")
+            turn.tell(container, f"{name} {worded(what)}: {will}, restart {spent + 1} of {limit} within {within}")
         else:
             healing = turn.put_healing(replace(healing, given_up=turn.at))
             spent_all = f"{counted(spent, 'restart')} within {within}"
-            text = f"{name} {_is(what)} and is given up after {spent_all}: cmgr resume {name}"
+            text = f"{name} {worded(what)} and is given up after {spent_all}: cmgr resume {name}"
             turn.tell(container, text, NoteKind.WARNING)
     if idle:
         return
@@ -109,10 +109,6 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
         hold_to_heal(turn, container, healing, what)
     elif healing.given_up is None and healing.due is not None and turn.at >= healing.due:
         _stop_when_sure(turn, container, healing, what)
-
-
-def _is(what: str) -> str:
-    return f"is {what}" if what == UNHEALTHY else what
 
 
 def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
@@ -173,7 +169,7 @@ def why_restarted(turn: Turn, hold: Hold) -> str:
     before = spent - (healing is not None and healing.counted)
     hangs = container is not None and hang_of(turn.node, container) is not None
     ill = ailment(container, Healing(hold.key), hangs=hangs) if container is not None else ""
-    return f"it {'exited by itself' if hold.died else _is(ill or UNHEALTHY)}: restart {before + 1} of {limit}"
+    return f"it {'exited by itself' if hold.died else worded(ill or UNHEALTHY)}: restart {before + 1} of {limit}"
 
 
 def begin_anew(turn: Turn, key: ContainerKey) -> None:

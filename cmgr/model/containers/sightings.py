@@ -10,6 +10,7 @@ from cmgr.model.containers.answering import with_answer, with_question
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.healing import notice_death, spare
 from cmgr.model.containers.origins import look_at_origin
+from cmgr.model.containers.reach import with_reach
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since, up_since
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.consequences import ask_who_is_inside, ends_along
@@ -198,7 +199,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
     seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
     now = replace(
-        with_answer(known, _with_its_past(known, container, sure=sure)),
+        with_reach(goes_on, with_answer(known, _with_its_past(known, container, sure=sure))),
         exit=_end(known, container),
         chips=agreed(turn, known, container, _since_its_start(goes_on, container, asked)),
         used=goes_on.used if goes_on is not None else frozenset(),

@@ -11,7 +11,7 @@ from cmgr.model.values.handling.policy import Packing, Policy
 from cmgr.model.values.machine import MachineTold as MachineTold
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
-from cmgr.model.values.messages.health_facts import Answered, HangsSeen
+from cmgr.model.values.messages.health_facts import HealthTold
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
@@ -483,8 +483,7 @@ Fact = (
     | Ordered
     | Remarked
     | TroubleMet
-    | HangsSeen
-    | Answered
+    | HealthTold
     | StragglersSeen
     | Tick
     | Resync

@@ -1,6 +1,7 @@
 """The facts about how containers do, as cmgr itself finds it: no runtime tells them."""
 
 from cmgr.frozen import dataclass
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.questions import Question
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.healing import Hang
@@ -25,3 +26,18 @@ class Answered:
     question: Question
     answer: str
     said: str
+
+
+@dataclass(frozen=True, slots=True)
+class RulesRead:
+    """The device rules of a container's control group say otherwise than before which of its chips it can open.
+
+    `run`: the life that they are of. `chips`: those that it can open.
+    """
+
+    key: ContainerKey
+    run: str
+    chips: frozenset[ChipId]
+
+
+HealthTold = HangsSeen | Answered | RulesRead

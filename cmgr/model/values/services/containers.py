@@ -150,6 +150,10 @@ class Container:
     `takes`: the units that systemd stops with it. `halted`: when cmgr told it to stop last, and when that had worked.
     `marked`: its record says that a person has ended it (True), or has not; None: its runtime keeps no such mark.
     `along`: whom cmgr had stopped just before somebody told this one to end.
+    `reached`: those of `chips` that its device rules have let it open in this life, and `denied`: those that they do
+    not any more. `steady`: since when each look has found a process of it on a chip, while it said that it serves;
+    None: not each. `missed`: where the last look found none. `lost`: the chips on which it has none any more though it
+    is denied them, or had one for long (`containers/reach`), and since when.
     """
 
     key: ContainerKey
@@ -192,6 +196,10 @@ class Container:
     answer: str = ""
     said: str = ""
     answered: datetime | None = None
+    reached: frozenset[ChipId] = frozenset()
+    denied: frozenset[ChipId] = frozenset()
+    steady: Mapping[ChipId, datetime | None] = field(default_factory=dict)
+    lost: Mapping[ChipId, datetime] = field(default_factory=dict)
     seen: ThisLife[datetime | None] = None
     hands_off: ThisLife[str] = HANDS_OFF
     joins: ThisLife[frozenset[str]] = frozenset()
@@ -224,6 +232,7 @@ class Container:
     takes: ThisLife[frozenset[str]] = frozenset()
     halted: ThisLife[tuple[datetime, datetime] | None] = None
     along: ThisLife[str] = ""
+    missed: ThisLife[frozenset[ChipId]] = frozenset()
 
     @property
     def says(self) -> str:
@@ -232,8 +241,19 @@ class Container:
         return next((word for word in (UNHEALTHY, STARTING, HEALTHY) if word in both), "")
 
     def in_another_life(self) -> "Container":
-        """Return it as one that has not answered yet in its present life."""
-        return replace(self, answer=STARTING if self.ready is not None else "", said="", answered=None)
+        """Return it as one that has not answered yet in its present life, and of whose reach nothing is known."""
+        none = frozenset[ChipId]()
+        return replace(
+            self,
+            answer=STARTING if self.ready is not None else "",
+            said="",
+            answered=None,
+            reached=none,
+            denied=none,
+            steady={},
+            lost={},
+            missed=none,
+        )
 
     @property
     def unclear(self) -> bool:
@@ -244,6 +264,14 @@ class Container:
     def rejoins(self) -> bool:
         """Return whether it is cut off, and a restart of it would mend that."""
         return bool(self.cut_off) and not self.orphaned
+
+    @property
+    def barred(self) -> frozenset[ChipId]:
+        """Return the chips that it has lost beyond doubt: it can open them no more, and has a process on none of them.
+
+        While one works on, a restart would end that work.
+        """
+        return self.denied if self.denied <= self.lost.keys() else frozenset()
 
 
 def is_same_life(run: str, other: str) -> bool:

@@ -45,6 +45,7 @@ class Healing:
 HANGS = "hangs"
 MUTE = "does not answer"
 CUT_OFF = "is cut off from the container in whose namespaces it runs"
+BARRED = "cannot reach its chips any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,18 @@ def ailment(container: Container, healing: Healing, *, hangs: bool = False) -> s
     if container.running:
         if container.says == UNHEALTHY:
             return UNHEALTHY if container.health == UNHEALTHY else MUTE
-        return HANGS if hangs else CUT_OFF if container.rejoins else ""
+        if hangs:
+            return HANGS
+        return CUT_OFF if container.rejoins else BARRED if container.barred else ""
     end = container.exit
     if end is None or not end.by_itself or healing.life != container.run:
         return ""
     return f"exited with code {end.code}"
+
+
+def worded(ailment: str) -> str:
+    """Return the ailment in words that follow a name."""
+    return f"is {ailment}" if ailment == UNHEALTHY else ailment
 
 
 def limit_of(policy: HealPolicy, heal: Heal | None) -> int:
