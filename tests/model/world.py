@@ -12,7 +12,7 @@ from cmgr.model.faults.escalation import separating
 from cmgr.model.homes import crowded
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
-from cmgr.model.scope import handled_faults, is_of, users_listed
+from cmgr.model.scope import handled_faults, is_ill, is_of, users_listed
 from cmgr.model.units import unit_of
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
@@ -172,6 +172,8 @@ class World:
         ring = next((ring for ring in of if ring.of_programs), None)
         if hold is None or ring is None or hold.cause is not Cause.EPISODE:
             return
+        if hold.sick and is_ill(self.node, self.node.containers[hold.key]):
+            return  # It is not well after its start, and stopped for that.
         if self._is_emptied(hold.chips):
             return
         faults = [fault for chip in ring.chips for fault in self.node.faults.get(chip, {}).values()]
