@@ -137,6 +137,8 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
         return
     if fact.error and not hold.disarmed and hold.is_to_end:
         turn.put_hold(hold)  # It runs again: first comes the stop, which is due.
+    elif hold.disarmed and hold.state is not HoldState.RETURNING:
+        turn.put_hold(replace(hold, disarmed=bool(fact.error)))  # It was to go back, and the container has died.
     elif fact.error:
         text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
         if hold.disarmed:

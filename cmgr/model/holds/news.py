@@ -119,9 +119,13 @@ def _ended(node: Node, hold: Hold, seen: Container, how: How) -> News:
 
 
 def _died_without_policy(node: Node, hold: Hold, seen: Container) -> bool:
-    """Return whether it has died now that its restart policy, which would have started it, is off still."""
+    """Return whether it has died now that its restart policy, which would have started it, is off still.
+
+    While an order to put that back is under way, it may be back by the time that its end is looked at.
+    """
     known = node.containers.get(hold.key)
-    off = hold.disarmed and seen.restart_policy == NO_RESTART != hold.restart_policy and hold.attempt.command is None
+    back = seen.restart_policy != NO_RESTART and hold.attempt.command is None
+    off = hold.disarmed and hold.restart_policy != NO_RESTART and not back
     died = seen.exit is not None and seen.exit.by_itself
     return off and died and known is not None and known.running
 

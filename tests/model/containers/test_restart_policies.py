@@ -202,6 +202,23 @@ def test_one_that_a_person_starts_and_that_dies_without_its_policy_is_started_wi
     assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, True)
 
 
+@pytest.mark.parametrize("policy", ["", ALWAYS])
+@pytest.mark.parametrize("error", ["", "cannot set the restart policy of container a: it runs"])
+def test_one_that_dies_without_its_policy_while_that_is_put_back_is_started(policy: str, error: str) -> None:
+    """Docker restarts nobody whose policy was off when it died; what is seen of it may be from before or after."""
+    cmgr = started_by_hand()
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(60)
+    cmgr.wait(600, run=False)
+    assert isinstance(cmgr.pending[0], SetRestartPolicy)
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy=policy)
+    cmgr.dies("a", 1)
+    assert cmgr.hold("a").state is HoldState.DOWN
+    cmgr.answer(SetRestartPolicy, error=error)
+    cmgr.wait(60)
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, True)
+
+
 def gets(cmgr: Cmgr, policy: str) -> None:
     """Have somebody give a container that runs a restart policy."""
     cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy=policy)
