@@ -1,9 +1,12 @@
 """The commented configuration file and the reference page, both made from the declarations."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING
+from enum import StrEnum
+from fnmatch import fnmatchcase
 
+from cmgr.cli.setup.dozen import ASKED
 from cmgr.config.kinds import Rows
 from cmgr.config.load import CONFIG_VARIABLE, DEFAULT_PATH
 from cmgr.config.schema import Section, Setting, row, sections
@@ -11,11 +14,57 @@ from cmgr.declare import Form
 
 _WIDTH = 100
 
+
+class Shelf(StrEnum):
+    """How often somebody sets it."""
+
+    NEEDED = "needed"
+    SOMETIMES = "sometimes"
+    RARELY = "rarely"
+
+
+MEANING = {
+    Shelf.NEEDED: "what everybody decides; `cmgr setup` asks for it",
+    Shelf.SOMETIMES: "what a machine, its services or a habit of the house asks for",
+    Shelf.RARELY: "times, paths and budgets that are right as they are, until a page or a trouble says otherwise",
+}
+
+SOMETIMES = (
+    "driver", "runtimes", "time_zone", "allow_injection", "roles", "drills", "docker.socket", "containerd.address",
+    "containerd.skip_namespaces", "systemd.adopt", "systemd.units", "dcmi.out_of_band", "dcmi.hccn_tool",
+    "dcmi.npu_exporter_names", "nvml.mig_tool", "nvml.stop_units", "tool.program", "sim.chips", "sim.ring",
+    "sim.containers", "spares.policy", "cdi.chips", "export.dir", "export.node", "faults.file", "faults.unknown",
+    "faults.rules", "reports.sources", "machine.sources", "levels.*.stop", "levels.*.reset", "levels.*.window",
+    "levels.*.observe", "reset.attempts", "reset.window", "reset.widen_after", "reset.window_hours", "reset.test",
+    "isolation.*", "limits.mercy", "retry.settle", "retry.ready", "ready.services", "maintenance.windows",
+    "fleet.engine", "fleet.endpoints", "fleet.name", "fleet.ca", "fleet.cert", "fleet.key", "fleet.user",
+    "fleet.password_file", "history.keep", "metrics.*", "web.orders", "alarms.down_after", "hooks.dir",
+    "bundles.keep", "log.*",
+)  # fmt: skip
+"""By their keys, as patterns; those that `cmgr setup` asks for are needed, and all others are set rarely."""
+
+
+def shelf_of(setting: Setting) -> Shelf:
+    if setting.key in ASKED:
+        return Shelf.NEEDED
+    return Shelf.SOMETIMES if any(fnmatchcase(setting.key, each) for each in SOMETIMES) else Shelf.RARELY
+
+
+def _shelves(settings: Iterable[Setting]) -> Iterator[tuple[Shelf, list[Setting]]]:
+    """Yield each shelf that has some of these, with them in their order; lists of tables are left out."""
+    plain = [setting for setting in settings if not isinstance(setting.kind, Rows)]
+    for shelf in Shelf:
+        if here := [setting for setting in plain if shelf_of(setting) is shelf]:
+            yield shelf, here
+
+
 _HEAD = f"""\
 # The configuration of cmgr. Every setting stands here with its default, commented out.
 # After a change: cmgr check, then cmgr reload. Owned by root, mode 0640 at most, no symbolic link.
 # A variable of the environment overrides the file ([docker] socket: CMGR_DOCKER_SOCKET), a flag overrides both.
 # {CONFIG_VARIABLE} names another file than {DEFAULT_PATH}.
+#
+# Each table has up to three shelves:
 """
 
 _PAGE_HEAD = f"""\
@@ -32,19 +81,30 @@ quotes, a list with commas. Durations are written `500ms`, `60s`, `5m`, `2h30m` 
 
 After a change: `cmgr check`, then `cmgr reload`, which says what is in force now, and what only after a restart of the
 service ([commands.md](commands.md#cmgr-reload)). [levels.md](levels.md) says what levels, limits and isolation mean.
+
+Each setting stands on one of three shelves:
 """
 
 
 def template() -> str:
     """Return the text of etc/cmgr.toml."""
     return (
-        "\n".join([_HEAD.rstrip(), *(line for section in sections() for line in _table(section))]).rstrip("\n") + "\n"
+        "\n".join(
+            [
+                _HEAD.rstrip(),
+                *(line for shelf, text in MEANING.items() for line in _comment(f"{shelf}: {text.replace('`', '')}.")),
+                *(line for section in sections() for line in _table(section)),
+            ]
+        ).rstrip("\n")
+        + "\n"
     )
 
 
 def reference() -> str:
     """Return the text of docs/configuration.md."""
-    return "\n".join([_PAGE_HEAD, *(line for section in sections() for line in _chapter(section))]).rstrip("\n") + "\n"
+    told = [f"- *{shelf}*: {text}." for shelf, text in MEANING.items()]
+    chapters = (line for section in sections() for line in _chapter(section))
+    return "\n".join([_PAGE_HEAD, *told, "", *chapters]).rstrip("\n") + "\n"
 
 
 def _table(section: Section) -> Iterator[str]:
@@ -53,17 +113,20 @@ def _table(section: Section) -> Iterator[str]:
     if section.key and section.settings:
         yield f"[{section.key}]"
     yield ""
+    for shelf, here in _shelves(section.settings):
+        yield f"## {shelf}"
+        for setting in here:
+            yield from _comment(setting.meta.sentence, setting.kind.brief)
+            yield f"#{_name(setting)} = {setting.kind.show(setting.default)}"
+            yield ""
     for setting in section.settings:
         if isinstance(setting.kind, Rows):
             yield from _rows(setting, setting.kind)
-        else:
-            yield from _comment(setting.meta.sentence, setting.kind.brief)
-            yield f"#{_name(setting)} = {setting.kind.show(setting.default)}"
-        yield ""
+            yield ""
 
 
 def _rows(setting: Setting, kind: Rows) -> Iterator[str]:
-    yield from _comment(f"{setting.meta.sentence} Any number of such tables:")
+    yield from _comment(f"{setting.meta.sentence} Any number of such tables, {shelf_of(setting)}:")
     yield f"#[[{setting.key}]]"
     for inner in row(kind.of):
         needed = inner.default is MISSING
@@ -103,14 +166,15 @@ def _chapter(section: Section) -> Iterator[str]:
     yield f"## `[{section.key}]`\n\n{section.sentence}\n" if section.key else "## At the top\n"
     if not section.settings:
         return
-    plain = [setting for setting in section.settings if not isinstance(setting.kind, Rows)]
-    yield "| setting | default | may be | what it is for |\n|---|---|---|---|"
-    yield from (_line(_name(setting), setting) for setting in plain)
+    plain = [(shelf, setting) for shelf, here in _shelves(section.settings) for setting in here]
+    yield "| setting | default | may be | what it is for | shelf |\n|---|---|---|---|---|"
+    yield from (f"{_line(_name(setting), setting)} {shelf} |" for shelf, setting in plain)
     yield ""
-    yield f"From the environment: `{plain[0].variable}` and so on.\n"
+    yield f"From the environment: `{plain[0][1].variable}` and so on.\n"
     for setting in section.settings:
         if isinstance(setting.kind, Rows):
-            yield f"### `[[{setting.key}]]`\n\n{setting.meta.sentence} In the file only; any number of such tables.\n"
+            many = f"In the file only; any number of such tables. Shelf: {shelf_of(setting)}."
+            yield f"### `[[{setting.key}]]`\n\n{setting.meta.sentence} {many}\n"
             yield "| setting | default | may be | what it is for |\n|---|---|---|---|"
             yield from (_line(inner.key, inner) for inner in row(setting.kind.of))
             yield ""

@@ -1,5 +1,8 @@
+import re
 import tomllib
+from collections import Counter
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from cmgr.config.schema import settings
 from cmgr.config.settings import Config, Ready
 from tests.config import regenerate
 from tests.config.support import written
-from tests.config.template import reference, template
+from tests.config.template import SOMETIMES, Shelf, reference, shelf_of, template
 
 
 def uncommented(text: str) -> str:
@@ -61,3 +64,19 @@ def test_every_setting_stands_in_both() -> None:
 @pytest.mark.parametrize("text", [template(), reference()])
 def test_no_line_ends_in_a_blank(text: str) -> None:
     assert not [line for line in text.splitlines() if line != line.rstrip()]
+
+
+def test_a_shelf_is_of_settings_that_are_there_and_most_are_set_rarely() -> None:
+    known = settings().values()
+    for pattern in SOMETIMES:
+        assert any(fnmatchcase(setting.key, pattern) for setting in known), pattern
+    on = Counter(shelf_of(setting) for setting in known)
+    assert on[Shelf.NEEDED] <= 12
+    assert on[Shelf.NEEDED] + on[Shelf.SOMETIMES] < on[Shelf.RARELY]
+
+
+def test_each_table_has_its_shelves_in_their_order() -> None:
+    tables = [re.findall(r"^## (\w+)$", table, re.MULTILINE) for table in re.split(r"(?m)^#{100}$", template())]
+    order = [*map(str, Shelf)]
+    assert [sorted(set(found), key=order.index) for found in tables] == tables
+    assert order in tables
