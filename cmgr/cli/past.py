@@ -12,13 +12,9 @@ from cmgr.cli import show, source
 from cmgr.cli.options import ON_CHIPS, Common, HistoryFormat, Showing, argument, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
-from cmgr.frozen import dataclass, replace
-from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import ContainerKey
+from cmgr.frozen import dataclass
 from cmgr.service.door import records
 from cmgr.service.door.client import follow, status
-from cmgr.store.history import Sought
-from cmgr.view.advice import unheld
 from cmgr.view.text import reading, texts, timeline
 from cmgr.view.text.drawing import drawing
 
@@ -104,10 +100,9 @@ def history(options: HistoryOptions) -> None:
         else:
             show_episode(options, options.episode)
         return
-    limit, page, sought = options.limit or LIMIT, show.page(heads=not options.no_headers), _sought(options)
+    limit, page, asked = options.limit or LIMIT, show.page(heads=not options.no_headers), _asked(options)
     with source.opened(options) as database:
-        if options.container is not None or options.group is not None:
-            sought = replace(sought, containers=_keys(database.node(), options.container, options.group))
+        sought = records.sought(database.node(), database, asked)
         if options.all:
             lines = records.lines(database, limit, sought)
             shown = len(lines["notes"])
@@ -135,23 +130,14 @@ def _is_sought(options: HistoryOptions) -> bool:
     return any(each is not None for each in narrowed)
 
 
-def _sought(options: HistoryOptions) -> Sought:
-    """Return what is asked for, whatever containers it is about."""
-    outcome = "" if options.outcome is Outcome.UNDER_WAY else options.outcome
-    return Sought(
+def _asked(options: HistoryOptions) -> records.Asked:
+    return records.Asked(
         chips=None if options.chip is None else source.chips_of([options.chip]),
-        outcome=None if outcome is None else str(outcome),
+        container=options.container,
+        group=options.group,
+        outcome=None if options.outcome is None else options.outcome.replace("-", " "),
         since=None if options.since is None else source.now() - source.length("--since", options.since),
     )
-
-
-def _keys(node: Node, name: str | None, group: str | None) -> frozenset[ContainerKey]:
-    """Return the containers that are called so, or the members of the group. Raises `CmgrError` where there is none."""
-    those = list(node.containers.values()) if name is None else unheld(node, name)
-    found = frozenset(each.key for each in those if group in (None, each.group))
-    if not found:
-        raise CmgrError(f"cannot find {f'group {group}' if name is None else name}", hint="cmgr status lists them")
-    return found
 
 
 def _draw(options: HistoryOptions, number: int) -> None:

@@ -259,7 +259,11 @@ class Turn:
         """Say something in the timeline of the ring's episode, or outside of any."""
         ring_id, episode = (ring.id, ring.episode) if ring else (None, 0)
         card, device = self._place(chip)
-        self.commands.append(Note(self.at, kind, text, ring_id, episode, chip, container, card=card, device=device))
+        known = None if container is None else self.node.containers.get(container) or self.node.holds.get(container)
+        name = known.name if known is not None else ""
+        self.commands.append(
+            Note(self.at, kind, text, ring_id, episode, chip, container, name=name, card=card, device=device)
+        )
 
     def tell(self, about: Hold | Container, text: str, kind: NoteKind = NoteKind.HOLD) -> None:
         """Say something of a container in the timeline of its chips' episode, or outside of any."""

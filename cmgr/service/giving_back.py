@@ -80,7 +80,8 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
                 holds[hold.key] = hold if hold.is_theirs else replace(hold, disarmed=False, attempt=Attempt())
             node = replace(node, holds=holds)
             text = f"cmgr is going: {given.text}{given.left and f', {given.left}'}"
-            note = Note(datetime.now(UTC), NoteKind.HOLD, text, episode=hold.episode, container=hold.key)
+            at, kind = datetime.now(UTC), NoteKind.HOLD
+            note = Note(at, kind, text, episode=hold.episode, container=hold.key, name=hold.name)
             store.save(node, [], [note])
             yield given
 

@@ -117,7 +117,7 @@ WHOLE: tuple[rows.Stored[Any], ...] = (
 
 NOTE_COLUMNS = (
     *("at", "kind", "episode", "ring", "chip"),
-    *("runtime", "namespace", "container"),
+    *("runtime", "namespace", "container", "name"),
     *("outcome", "text", "card", "device"),
     *("code", "level", "handling", "assertion"),
 )
@@ -178,7 +178,7 @@ def note_cells(note: Note) -> rows.Cells:
     key, said = note.container, note.fault
     return (
         *(rows.stamp(note.at), note.kind.value, note.episode, rows.number(note.ring), rows.number(note.chip)),
-        *((None,) * 3 if key is None else map(rows.text, key)),
+        *((None,) * 4 if key is None else map(rows.text, (*key, note.name))),
         *(note.outcome, rows.text(note.text), rows.number(note.card), rows.number(note.device)),
         *((None,) * 4 if said is None else (rows.text(said.code), said.level, said.handling, said.assertion)),
     )

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from cmgr.errors import StoreError
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.outages import Downtime, Outage
 from cmgr.store import files, history, rows
 
@@ -118,6 +119,11 @@ class Reader(AbstractContextManager["Reader"]):
         query = f"SELECT * FROM ({some}) ORDER BY id"  # noqa: S608
         return self._all(history.note_of, query, episode=episode, limit=limit, **values)
 
+    def called(self, name: str) -> frozenset[ContainerKey]:
+        """Return the containers, gone ones too, of which a line is kept from a time when they were called so."""
+        query = "SELECT DISTINCT runtime, namespace, container FROM notes WHERE name = :name"
+        return frozenset(self._all(_key, query, name=name))
+
     def commands(self) -> tuple[history.CommandRow, ...]:
         """Return the orders that were sent and not answered by the last save, the oldest first."""
         return self._all(history.COMMANDS.value, "SELECT * FROM commands ORDER BY at, id")
@@ -154,6 +160,10 @@ class Reader(AbstractContextManager["Reader"]):
     def _all(self, value_of: Callable[[rows.Row], Value], query: str, **values: str | int | None) -> tuple[Value, ...]:
         with _translated(self._path):
             return tuple(map(value_of, self._connection.execute(query, values)))
+
+
+def _key(row: rows.Row) -> ContainerKey:
+    return ContainerKey(row["runtime"], row["namespace"], row["container"])
 
 
 def _where(sought: history.Sought, conditions: Mapping[str, str]) -> tuple[str, dict[str, str]]:

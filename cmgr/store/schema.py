@@ -142,7 +142,7 @@ Table(
     _metadata,
     Column("id", Integer, primary_key=True),
     *(_text("at"), _text("kind"), _int("episode"), Column("ring", Integer), Column("chip", Integer)),
-    *(_maybe("runtime"), _maybe("namespace"), _maybe("container"), _text("outcome"), _text("text")),
+    *(_maybe("runtime"), _maybe("namespace"), _maybe("container"), _maybe("name"), _text("outcome"), _text("text")),
     *(Column("card", Integer), Column("device", Integer)),
     *(_maybe("code"), _maybe("level"), _maybe("handling"), _maybe("assertion")),
     Index("notes_by_episode", "episode"),

@@ -361,6 +361,7 @@ CREATE TABLE notes (
     runtime TEXT,
     namespace TEXT,
     container TEXT,
+    name TEXT,
     outcome TEXT NOT NULL,
     text TEXT NOT NULL,
     card INTEGER,

@@ -107,7 +107,9 @@ def told(node: Node, own: Own = SERVICE, *, observe: bool = False) -> shapes.Sta
 def note(after: float, kind: NoteKind, text: str, episode: int = 1, *, container: str = "", outcome: str = "") -> Note:
     ring = RingId(0) if episode == 1 else RingId(2)
     named = key(container) if container else None
-    return Note(T0 + timedelta(seconds=after), kind, text, ring, episode, container=named, outcome=outcome)
+    return Note(
+        T0 + timedelta(seconds=after), kind, text, ring, episode, container=named, name=container, outcome=outcome
+    )
 
 
 NOTES = (

@@ -13,9 +13,11 @@ from cmgr.config.spelling import duration
 from cmgr.errors import BadRequest
 from cmgr.frozen import dataclass
 from cmgr.model.containers.moving.cdi import of_chips
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge
 from cmgr.service.door import records
+from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.orders.groups import there
 from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of, number_of
 from cmgr.service.parts.cdi_files import CdiFiles
@@ -120,7 +122,8 @@ class Answers:
 
     def episodes(self, request: Request) -> "shapes.Episodes":
         with self._read() as database:
-            return records.episodes(database, _limit(request), self.now())
+            node, asked = self.node(), self._asked(request)
+            return records.episodes(database, _limit(request), self.now(), records.sought(node, database, asked))
 
     def episode(self, request: Request) -> "shapes.Timeline":
         with self._read() as database:
@@ -131,7 +134,8 @@ class Answers:
 
     def history(self, request: Request) -> "shapes.History":
         with self._read() as database:
-            return records.lines(database, _limit(request))
+            sought = records.sought(self.node(), database, self._asked(request))
+            return records.lines(database, _limit(request), sought)
 
     def downtime(self, request: Request) -> "slot_shapes.Downtime":
         # By the system's clock, as the database has it.
@@ -199,6 +203,14 @@ class Answers:
         late = (self.now() - datetime.min.replace(tzinfo=self.now().tzinfo)) // OVERDUE_LOOKS if under_way else 0
         return self._picture.of((node, self.own(), late))
 
+    def _asked(self, request: Request) -> records.Asked:
+        args = {name: str(value) for name, value in request.args.items()}
+        if (outcome := args.get("outcome")) not in (None, *records.OUTCOMES):
+            raise BadRequest(f"cannot read the request: outcome must be one of {', '.join(records.OUTCOMES)}")
+        since = None if "since" not in args else self.now() - _length(args["since"])
+        chips = None if "chip" not in args else _chips(args["chip"])
+        return records.Asked(chips, args.get("container"), args.get("group"), outcome, since)
+
     def _read(self) -> Reader:
         return open_reader(self.database)
 
@@ -208,6 +220,13 @@ def _limit(request: Request) -> int:
     if not 0 < limit <= MOST:
         raise BadRequest(f"cannot read the request: limit must be from 1 to {MOST}")
     return limit
+
+
+def _chips(text: str) -> frozenset[ChipId]:
+    try:
+        return chips_in(text)
+    except ValueError as part:
+        raise BadRequest(f"cannot read the request: {str(part)!r} is no chip", hint="such as 5 or 0-3,7") from part
 
 
 def _length(text: str) -> timedelta:

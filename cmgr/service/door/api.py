@@ -7,9 +7,16 @@ from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.pages import Pages, for_persons
+from cmgr.service.door.records import OUTCOMES
 from cmgr.service.door.routes import LINES, SVG, TEXT, Answering, Arg, Route
 from cmgr.service.door.shown import Shown
 
+NARROWED = (
+    Arg("chip", "string", "Only what is about these chips, or their rings as a whole: 5, 0-3,7."),
+    Arg("container", "string", "Only what is about this container, or about gone ones of its name."),
+    Arg("group", "string", "Only what is about members of this group."),
+    Arg("since", "string", "Only what went on from this long ago on: 24h, 30m."),
+)
 LIMIT = Arg("limit", "integer", "How many, the newest ones, at most 1,000; else 20.")
 WHERE = (
     Arg("chip", "integer", "The chip's physical id; none: the machine around the chips."),
@@ -76,11 +83,18 @@ def _answers(a: Answers) -> tuple[Route, ...]:
 
 
 def _past(a: Answers) -> tuple[Route, ...]:
+    outcome = Arg("outcome", "string", f"Only those that ended so: {', '.join(OUTCOMES)}.")
     return (
-        Route("GET", "/v1/episodes", "episodes", a.episodes, "The newest episodes: cmgr history.", (LIMIT,)),
+        Route(
+            "GET", "/v1/episodes", "episodes", a.episodes, "The newest episodes: cmgr history.",
+            (LIMIT, *NARROWED, outcome),
+        ),
         Route("GET", "/v1/episodes/{episode}", "episode", a.episode, "A timeline: cmgr history EPISODE.", EPISODE),
         Route("GET", "/v1/episodes/{episode}/picture", "picture", a.picture, "The same, drawn.", EPISODE, kind=SVG),
-        Route("GET", "/v1/history", "history", a.history, "The newest lines of all: cmgr history --all.", (LIMIT,)),
+        Route(
+            "GET", "/v1/history", "history", a.history, "The newest lines of all: cmgr history --all.",
+            (LIMIT, *NARROWED),
+        ),
         Route(
             "GET", "/v1/downtime", "downtime", a.downtime, "For how long services were down, and why: cmgr downtime.",
             (Arg("when", "string", "A year, quarter, month or day, such as 2026-Q4; else this quarter."),),

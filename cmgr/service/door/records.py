@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cmgr.errors import NotThere
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.lookup import grouped
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Downtime, Outage, OutageCause
 from cmgr.service.door.lanes import lanes
 from cmgr.service.timing.period import Period
 from cmgr.store.history import EpisodeRow, NoteRow, Sought
 from cmgr.store.reader import ALL, Reader
-from cmgr.view.advice import called
+from cmgr.view.advice import called, unheld
 from cmgr.view.machine import machine_faults
 from cmgr.view.one import about
 from cmgr.view.status import fault_of_chip
@@ -25,8 +26,47 @@ if TYPE_CHECKING:
     from cmgr.view.one import one_shapes
 
 UNDER_WAY = "under way"
+OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed", UNDER_WAY)
 MOST_NOTES = 10_000
 LIMIT = 20
+
+
+class Asked(NamedTuple):
+    """The part of the past that somebody wants: it fits all that is given. None: whatever it says of that.
+
+    `outcome`: one of `OUTCOMES`. `since`: as in `Sought`.
+    """
+
+    chips: frozenset[ChipId] | None = None
+    container: str | None = None
+    group: str | None = None
+    outcome: str | None = None
+    since: datetime | None = None
+
+
+def sought(node: Node, database: Reader, asked: Asked) -> Sought:
+    """Return it as the database is asked for it. Raises `StoreError`, and `NotThere` where nobody is called so."""
+    keys = None if asked.container is None and asked.group is None else _keys(node, database, asked)
+    return Sought(asked.chips, keys, "" if asked.outcome == UNDER_WAY else asked.outcome, asked.since)
+
+
+def _keys(node: Node, database: Reader, asked: Asked) -> frozenset[ContainerKey]:
+    """Return the containers that are or were called so, or the members of the group."""
+    name, group = asked.container, asked.group
+    those = list(node.containers.values()) if name is None else unheld(node, name)
+    found = _lives(database, (each for each in those if group in (None, each.group)))
+    if name is not None and group is None:
+        found |= database.called(name)
+    if not found:
+        hint = "cmgr status lists them" if name is None else "cmgr history --all has what is remembered"
+        raise NotThere(f"cannot find {name[:80] if name is not None else f'group {group}'}", hint=hint)
+    return found
+
+
+def _lives(database: Reader, those: Iterable[Container]) -> frozenset[ContainerKey]:
+    """Return these containers, and those of the same names in whose place they were made."""
+    keys = [key for each in those for key in (each.key, *database.called(each.name)) if key[:2] == each.key[:2]]
+    return frozenset(keys)
 
 
 def faults(node: Node, database: Reader, since: datetime | None, most: int | None = None) -> "shapes.Faults":
@@ -118,7 +158,9 @@ def about_container(node: Node, database: Reader, text: str, now: datetime) -> "
         names = ", ".join(called(node, key) for key in found)
         why = f"that is said of {names}" if found else "cmgr has nothing to do with one that is called so"
         raise NotThere(f"cannot show container {text[:80]}: {why}", hint="cmgr status has them all")
-    return about.container(node, found[0], _past(database, Sought(containers=frozenset(found)), now))
+    known = node.containers.get(found[0])
+    lives = frozenset(found) if known is None else _lives(database, [known])
+    return about.container(node, found[0], _past(database, Sought(containers=lives), now))
 
 
 def about_chip(node: Node, database: Reader, number: int, now: datetime) -> "one_shapes.AboutChip":

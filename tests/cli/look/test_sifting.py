@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.service.door.routes import Request
+from cmgr.store import open_store
 from cmgr.view import status as view
 from cmgr.view.status import Own
 from cmgr.view.text import sift
 from tests.cli.conftest import Home, answers
-from tests.cli.scenes import NOW
+from tests.cli.scenes import NOW, recovering
 from tests.support.door import door
 from tests.support.picture import decided, faulty, held, hold, isolated, key, machine, running
 
@@ -152,3 +154,19 @@ def test_lines_are_narrowed_too(home: Home) -> None:
     assert [note["text"] for note in told["notes"]] == ["stop a: chip 0 of ring 0 is faulty", "a is down"]
     assert home.here("history", "--container", "nobody").code == 1
     assert home.here("history", "--group", "nobody").code == 1
+
+
+@pytest.mark.usefixtures("database")
+def test_what_was_done_to_one_that_was_made_anew_or_is_gone_is_found_by_its_name(home: Home) -> None:
+    lives = (("f00", "a"), ("bad", "gone"))
+    notes = [Note(NOW, NoteKind.ACTION, f"stop {id_}", container=key(id_), name=name) for id_, name in lives]
+    with closing(open_store(home.database)) as store:
+        store.save(recovering(), (), notes)
+
+    def texts(*words: str) -> list[str]:
+        told: Any = json.loads(home.here(*words, "-o", "json").out)
+        return [note["text"] for note in told["notes"]]
+
+    assert texts("history", "--all", "--container", "a")[-1] == "stop f00"
+    assert texts("history", "--all", "--container", "gone") == ["stop bad"]
+    assert texts("show", "a") == ["stop a: chip 0 of ring 0 is faulty", "a is down", "stop f00"]

@@ -54,6 +54,10 @@ def told(service: Service, *words: str) -> dict[str, object]:
         ("episodes/1", ("history", "1")),
         ("history", ("history", "--all")),
         ("history?limit=3", ("history", "--all", "--limit", "3")),
+        ("episodes?container=one&chip=0", ("history", "--container", "one", "--chip", "0")),
+        ("episodes?chip=1-3&outcome=failed", ("history", "--chip", "1-3", "--outcome", "failed")),
+        ("episodes?outcome=under%20way&since=1h", ("history", "--outcome", "under-way", "--since", "1h")),
+        ("history?container=two&since=1h", ("history", "--all", "--container", "two", "--since", "1h")),
         ("downtime?when=2020-Q1", ("downtime", "2020-Q1")),
         ("explain/80E24E00", ("explain", "80E24E00")),
         ("explain/0x80e24e00", ("explain", "80E24E00")),
@@ -63,6 +67,23 @@ def told(service: Service, *words: str) -> dict[str, object]:
 def test_a_document_is_the_one_that_the_command_prints(service: Service, target: str, words: tuple[str, ...]) -> None:
     # Measuring and reading the chips goes on between two looks.
     eventually(lambda: get(service.socket, target) == told(service, *words))
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "error"),
+    [
+        ("episodes?chip=a", 400, "'a' is no chip"),
+        ("episodes?outcome=well", 400, "outcome must be one of recovered, "),
+        ("episodes?since=soon", 400, "since must be a length of time"),
+        ("episodes?container=nobody", 404, "cannot find nobody"),
+        ("history?group=nobody", 404, "cannot find group nobody"),
+        ("history?outcome=failed", 400, "there is no argument 'outcome'"),
+    ],
+)
+def test_what_narrows_nothing_is_refused(service: Service, target: str, status: int, error: str) -> None:
+    answer = asked(service.socket, "GET", f"/v1/{target}")
+    assert answer.status == status
+    assert error in answer.body.decode()
 
 
 def test_the_picture_and_the_containers_in_it(service: Service) -> None:

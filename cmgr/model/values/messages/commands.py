@@ -215,7 +215,8 @@ class Note:
     """A line for the timeline and the log, written in the same transaction as the decision it tells of.
 
     `card` and `device`: the chip as its driver numbers it. `edge`: the phases that a ring went from and to. `ended`:
-    when the episode that is closed was over, if that came out only later. The last two are not stored.
+    when the episode that is closed was over, if that came out only later. These two are not stored. `name`: the
+    container's, by which its lines are found when it was made anew.
     """
 
     at: datetime
@@ -231,6 +232,7 @@ class Note:
     card: int | None = None
     device: int | None = None
     fault: FaultSaid | None = None
+    name: str = ""
 
 
 Action = (
