@@ -1,7 +1,8 @@
 """Alarms: what is worth telling somebody, found in what was decided and in what is.
 
 Every trouble (`view/troubles.py`) whose kind has an event is told when it begins and when it is over; the steps of an
-episode in between. An alarm that a new life of cmgr finds is told again.
+episode in between. Of a container that does not serve one is told, as everywhere, until it serves, whatever else its
+trouble becomes. An alarm that a new life of cmgr finds is told again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,9 +14,9 @@ from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.troubles import Trouble, TroubleKind, trouble_id
+from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, Trouble, TroubleKind, trouble_id
 from cmgr.model.wanted import serves
-from cmgr.view.troubles import troubles
+from cmgr.view.troubles import once, troubles
 from cmgr.words import one_line
 
 TEST = "test"
@@ -81,28 +82,45 @@ class Alarms:
     def look(self, node: Node, own: Iterable[Trouble], at: datetime) -> None:
         """Tell what is new. `own`: what is wrong with the service beside the node."""
         notes, self._notes = self._notes, []
-        before = self._standing or {}
-        told = [trouble for trouble in troubles(node, own) if trouble.kind.event]
-        self._seen = {t.id: self._seen.get(t.id, at) for t in told}
-        now = {t.id: _alarm(t, at, self._seen[t.id], node.policy.observe) for t in told if self._is_told(t, at)}
-        now = {id_: _as_begun(alarm, before.get(id_), notes) for id_, alarm in now.items()}
-        for id_, alarm in now.items():
-            if id_ not in before:
+        before, found = self._standing or {}, once(troubles(node, own))
+        self._seen = {trouble.id: self._seen.get(trouble.id, at) for trouble in found}
+        now = dict[str, Alarm]()
+        for trouble in found:
+            known, subject = before.get(_subject(trouble)), _subject(trouble)
+            if self._is_told(trouble, at):
+                alarm = _alarm(trouble, at, self._seen[trouble.id], node.policy.observe)
+                now[subject] = _as_begun(alarm, known, notes)
+            elif known is not None and trouble.kind in OF_A_SERVICE_DOWN:
+                now[subject] = known
+        for subject, alarm in now.items():
+            if _is_new(alarm, before.get(subject)):
                 self._tell(replace(alarm, again=self._standing is None))
         for note in notes:
             episode = now.get(_episode_id(note.episode)) or before.get(_episode_id(note.episode))
             if episode is not None and note.edge is not None and (_STEPS[note.edge] != "stopped" or episode.containers):
                 self._tell(replace(episode, event=_STEPS[note.edge], at=note.at, summary=one_line(note.text)))
-        for id_, alarm in before.items():
-            if id_ not in now:
+        for subject, alarm in before.items():
+            if subject not in now or now[subject].id != alarm.id:
                 self._tell(_ended(node, alarm, notes, at))
         self._standing = now
 
     def _is_told(self, trouble: Trouble, at: datetime) -> bool:
+        if not trouble.kind.event:
+            return False
         since = trouble.since or self._seen[trouble.id]
         if trouble.kind is TroubleKind.NETWORK:
             return at - since >= _NETWORK_AFTER
         return at - since >= self._after.get(trouble.kind.event, timedelta())
+
+
+def _subject(trouble: Trouble) -> str:
+    """Return what tells it from all others that are told beside it: of a container in need, the container."""
+    return trouble.about if trouble.kind in OF_A_SERVICE_DOWN else trouble.id
+
+
+def _is_new(alarm: Alarm, known: Alarm | None) -> bool:
+    """Return whether it has not been told so: as another one, or of somebody who has been given up since."""
+    return known is None or alarm.id != known.id or alarm.event == TroubleKind.FAILED.event != known.event
 
 
 def _alarm(trouble: Trouble, at: datetime, seen: datetime, observe: bool) -> Alarm:
@@ -120,10 +138,16 @@ def _episode_id(number: int) -> str:
 
 
 def _as_begun(alarm: Alarm, known: Alarm | None, notes: Sequence[Note]) -> Alarm:
-    """Return the condition with what is known of its beginning; what it was about is kept when it is no more."""
-    if known is not None:
+    """Return the condition with what is known of its beginning; what it was about is kept when it is no more.
+
+    Id and kind are those that it began with, whatever becomes of a container in need: receivers file it by them.
+    Of another severity it is another alarm: they choose by that.
+    """
+    if known is not None and known.kind.severity is alarm.kind.severity:
+        begun = replace(alarm, kind=known.kind, id=known.id, since=known.since)
         codes, containers = alarm.codes or known.codes, alarm.containers or known.containers
-        return replace(alarm, since=known.since, summary=known.summary, codes=codes, containers=containers)
+        same = known.event == alarm.event
+        return replace(begun, summary=known.summary, codes=codes, containers=containers) if same else begun
     opened = (n for n in notes if n.kind is NoteKind.OPENED and _episode_id(n.episode) == alarm.id)
     text = next((n.text for n in opened), alarm.summary)
     return replace(
@@ -133,7 +157,7 @@ def _as_begun(alarm: Alarm, known: Alarm | None, notes: Sequence[Note]) -> Alarm
 
 def _ended(node: Node, alarm: Alarm, notes: Sequence[Note], at: datetime) -> Alarm:
     ended = replace(alarm, over=True, at=at, again=False, summary=f"over: {alarm.summary}", hint="")
-    if alarm.kind in (TroubleKind.DOWN, TroubleKind.IDLE) and _serves(node, alarm):
+    if alarm.kind in OF_A_SERVICE_DOWN and _serves(node, alarm):
         return replace(ended, event="up")  # Else somebody has removed or forgotten it.
     if alarm.kind is not TroubleKind.EPISODE:
         return ended

@@ -48,9 +48,9 @@ class Receiver:
 
     def put(self, alarm: Alarm) -> None:
         """Send the alarm soon, if the receiver wants it. Does not block, does not raise."""
-        if not self._wants(alarm):
-            return
         with self._changed:
+            if not self._wants(alarm):
+                return
             full = len(self._queue) >= MOST
             if full:
                 self._queue.popleft()
@@ -76,15 +76,11 @@ class Receiver:
             self._thread = thread
 
     def _wants(self, alarm: Alarm) -> bool:
-        events = self.settings.events
-        # An alert that was sent has to be ended, whatever the event that ends it is called.
-        ends = (
-            self.settings.format == ALERTMANAGER
-            and alarm.kind is TroubleKind.EPISODE
-            and alarm.over
-            and "detected" in events
-        )
-        return alarm.event in events or ends
+        # A receiver that is told of those that are down is told of those at once that have failed.
+        told_as = {alarm.event, TroubleKind.DOWN.event if alarm.kind is TroubleKind.FAILED else alarm.event}
+        # An alarm that was sent is ended, whatever the event is called that ends it. Of an episode people choose steps.
+        files = self.settings.format == ALERTMANAGER or alarm.kind is not TroubleKind.EPISODE
+        return not told_as.isdisjoint(self.settings.events) or (alarm.over and files and alarm.id in self._standing)
 
     def trouble(self) -> str:
         """Return what is wrong with the sending, or nothing."""

@@ -9,11 +9,14 @@ from cmgr.model.values.handling.policy import Policy, RetryPolicy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Note, StartContainer
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, Trouble, TroubleKind
 from cmgr.service.notices.alarms import Alarm, Alarms
 from cmgr.service.notices.objects import alerts, event
+from cmgr.view.troubles import once, troubles
 from tests.model.builders import RESET, RING, SEPARATE, SINGLE, Cmgr, container, key
 from tests.model.faults.test_pre_isolation import LINK, SHIPPED
+from tests.model.healing.ailing import ailing
+from tests.model.healing.test_heal_limits import unhealthy_for_ever
 
 LONG = timedelta(seconds=30)
 
@@ -340,3 +343,55 @@ def test_the_end_of_a_down_container_that_is_forgotten_is_no_up() -> None:
     watched.cmgr.tell(facts.ForgetOrdered(key("a"), "uid 0"))
     (end,) = watched.look()
     assert (end.event, end.over, end.id) == ("down", True, down.id)
+
+
+def test_of_a_container_in_need_one_alarm_stands_whatever_becomes_of_it() -> None:
+    policy = replace(RING, retry=RetryPolicy(starts=1))
+    watched = Watched(Cmgr(container("a", 0), policy=policy), down_after=timedelta())
+    watched.cmgr.fault(1)
+    watched.cmgr.run_until(Phase.RESUMING)
+    watched.look()
+    watched.cmgr.answer(StartContainer, error="no such image")
+    watched.cmgr.run()
+    watched.look()
+
+    def of_a() -> list[tuple[str, str, bool]]:
+        return [(a.event, a.id, a.over) for a in watched.told if a.kind in OF_A_SERVICE_DOWN]
+
+    told = [("down", "down-docker-a", False), ("gave_up", "down-docker-a", False)]
+    assert of_a() == told, "it is not over when it gets worse, and filed under one id"
+    said = next(alarm.summary for alarm in watched.told if alarm.event == "gave_up")
+    assert said == "container a failed: start failed once: no such image"
+    watched.cmgr.tell(facts.ResumeOrdered(key("a"), "uid 0"))
+    assert watched.look() == [], "it is tried, and does not serve yet"
+    watched.cmgr.answer(StartContainer, error="no such image")
+    watched.cmgr.run()
+    watched.look()
+    assert of_a() == [*told, told[1]], "it was given up once more"
+    watched.cmgr.tell(facts.ResumeOrdered(key("a"), "uid 0"))
+    watched.cmgr.run()
+    watched.look()
+    assert of_a() == [*told, told[1], ("up", "down-docker-a", True)]
+
+
+def test_as_many_alarms_stand_as_troubles_are_shown() -> None:
+    policy = replace(RING, retry=RetryPolicy(starts=1))
+    watched = Watched(Cmgr(container("a", 0), policy=policy), down_after=timedelta())
+    watched.cmgr.fault(1)
+    watched.cmgr.run_until(Phase.RESUMING)
+    watched.cmgr.answer(StartContainer, error="no such image")
+    watched.cmgr.run()
+    watched.look()
+    over = {alarm.id for alarm in watched.told if alarm.over}
+    standing = list(dict.fromkeys(alarm.id for alarm in watched.told if alarm.id not in over))
+    assert standing == [trouble.id for trouble in once(troubles(watched.cmgr.node)) if trouble.kind.event]
+
+
+def test_of_another_severity_it_is_another_alarm_that_begins_before_the_first_is_over() -> None:
+    watched = Watched(ailing(), down_after=timedelta())
+    unhealthy_for_ever(watched.cmgr)
+    (given_up,) = (alarm for alarm in watched.look() if alarm.kind is TroubleKind.GIVEN_UP)
+    watched.cmgr.dies("web")
+    told = [(alarm.kind, alarm.over) for alarm in watched.look()]
+    assert told == [(TroubleKind.FAILED, False), (TroubleKind.GIVEN_UP, True)]
+    assert (given_up.kind.severity, watched.told[-2].kind.severity) == ("warning", "critical")

@@ -1,11 +1,13 @@
 """Receivers of alarms that are slow, refuse, hang, redirect, or are not there: nobody waits, little is lost."""
 
+import json
 import socket
 import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -110,6 +112,22 @@ def test_alertmanager_is_told_alerts_that_begin_and_end(receiver: Receiver, send
     assert first[0]["labels"]["alertname"] == "CmgrEpisode"
     assert first[0]["startsAt"] == last[0]["startsAt"] == last[0]["endsAt"] == "2026-03-01T03:00:00.000Z"
     assert first[0]["endsAt"] > datetime.now(UTC).isoformat()
+
+
+@pytest.mark.parametrize("form", ["json", "alertmanager"])
+def test_what_was_told_is_ended_whatever_the_event_that_ends_it_is_called(
+    receiver: Receiver, sender: Senders, form: str
+) -> None:
+    told = sender(url=receiver.url, format=form, events=("down",))
+    down = replace(alarm(event="down"), kind=TroubleKind.DOWN, id="down-docker-a", episode=None)
+    other = replace(down, id="down-docker-b")
+    told.put(replace(other, event="up", over=True))
+    told.put(down)
+    told.put(replace(down, event="up", over=True))
+    receiver.until(2)
+    told.put(replace(other, kind=TroubleKind.FAILED, event="gave_up"))
+    body = json.dumps(receiver.until(3))
+    assert body.index("down-docker-a") < body.index("down-docker-b"), "what never began for it does not end"
 
 
 def test_the_path_of_alertmanagers_interface_is_not_doubled(receiver: Receiver, sender: Senders) -> None:
