@@ -23,7 +23,7 @@ LEAST = timedelta(seconds=1)
 """A service that starts is asked no more often."""
 
 COMMANDS = timedelta(minutes=1)
-"""Nor is a command run more often than this: each is a process of its runtime's."""
+"""Nor is a command run more often than this in a container, however often that begins anew: it is a process each."""
 
 BACK = 2
 """So many good answers in a row says that one serves again which did not."""
@@ -64,6 +64,7 @@ class Ready(Part):
     ) -> None:
         self._node, self._runtimes, self._tell, self._now, self._config = node, runtimes, tell, now, config.ready
         self._records: dict[Life, Record] = {}
+        self._spared: dict[ContainerKey, float] = {}  # Until when no other command is run in it.
         self._pool = Pool(SIDE_BY_SIDE, "ask")
         self._over, self._wake = False, threading.Event()
         self._thread = threading.Thread(target=self._run, name="ready", daemon=True)
@@ -97,10 +98,13 @@ class Ready(Part):
         asked = {(c.key, c.run, c.ready): c for c in self._node().containers.values() if c.ready and _is_asked(c)}
         for gone in self._records.keys() - asked.keys():
             del self._records[gone]
+        self._spared = {key: until for key, until in self._spared.items() if until > at}
         for life, container in asked.items():
-            record = self._records.setdefault(life, Record(at))
+            record = self._records.setdefault(life, Record(self._spared.get(life[0], at)))
             if record.due > at:
                 continue
+            if life[2].way is Way.COMMAND:
+                self._spared[life[0]] = at + COMMANDS.total_seconds()
             record.due = at + self._pause(container, life[2]).total_seconds()
             if not record.under_way:
                 record.under_way = True

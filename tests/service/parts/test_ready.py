@@ -102,7 +102,16 @@ def test_a_command_is_run_once_a_minute_at_most_whatever_is_set() -> None:
     assert scene.part.look_round(0.0) == 60.0
     eventually(lambda: len(scene.runtime.asked) == 1)
     assert scene.part.look_round(59.0) == 1.0
+    for life in range(2, 30):  # It dies each two seconds.
+        scene.changes(running=False)
+        assert scene.part.look_round(2.0 * life - 1) is None
+        scene.changes(run=f"life {life}", running=True)
+        assert scene.part.look_round(2.0 * life) == 60.0 - 2.0 * life
+    scene.changes(ready=question("exec another"))
+    assert scene.part.look_round(59.0) == 1.0
     assert len(scene.runtime.asked) == 1
+    assert scene.part.look_round(60.0) == 60.0
+    eventually(lambda: len(scene.runtime.asked) == 2)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +135,14 @@ def test_who_cannot_answer_is_not_asked(fields: dict[str, object]) -> None:
 
 def test_another_life_is_asked_at_once() -> None:
     scene = Scene()
+    scene.changes(ready=HTTP)
+    assert scene.part.look_round(0.0) == 1.0
+    scene.changes(run="life 2")
+    assert scene.part.look_round(0.5) == 1.0, "and not in half a second"
+    scene = Scene()
     scene.ask(0)
     scene.changes(run="life 2", answer=STARTING)
-    assert scene.ask(0, minutes=0) == HEALTHY
+    assert scene.ask(0) == HEALTHY
     assert scene.told[-1].run == "life 2"
 
 
