@@ -13,6 +13,7 @@ from bench import floor, reference
 from bench.cases import (
     alone,
     ascend,
+    asking,
     containerd,
     cycles,
     fleet,
@@ -40,6 +41,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "containerd": containerd.run,
     "moves": moves.run,
     "idle": idle.run,
+    "asking": asking.run,
     "page": page.run,
     "fleet": fleet.run,
     "scale": scale.run,
