@@ -152,7 +152,7 @@ def explain(options: ExplainOptions) -> None:
 
     code = normal_code(options.code)
     if code is None:
-        raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}")
+        raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}; cmgr show NAME explains a container")
     try:
         answer = get(source.socket_of(options), f"explain/{quote(code)}")
         told = source.Told(cast("shapes.Explanation", answer), source.SERVICE)

@@ -470,7 +470,8 @@ def _idle(node: Node) -> Iterator[Trouble]:
         lost = (TroubleKind.LOST, full_name(key, container.name)) in node.troubles
         if not told and not lost:
             text, what = f"container {titled(node, key)} does not serve", _to_serve(container)
-            since = container.unsteady or container.paused
+            left = min((container.lost[chip] for chip in container.barred), default=None)
+            since = container.unsteady or container.paused or left or container.mute
             yield Trouble(
                 TroubleKind.IDLE, "/".join(key), text, why_not_serving(container), what, since,
                 chips=tuple(sorted(container.chips)), containers=(container.name,),

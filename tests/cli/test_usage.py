@@ -56,7 +56,7 @@ def test_wrong_usage_ends_with_2_and_a_hint(home: Home, words: tuple[str, ...]) 
     [
         (("maintenance", "off", "--for", "2h"), "--for goes with on"),
         (("resume",), "give a CONTAINER or --all"),
-        (("explain", "0"), f"'0' is not a fault code: {FORMS}"),
+        (("explain", "0"), f"'0' is not a fault code: {FORMS}; cmgr show NAME explains a container"),
     ],
 )
 def test_what_typer_cannot_know_is_told_as_it_tells_of_mistakes(home: Home, words: tuple[str, ...], said: str) -> None:

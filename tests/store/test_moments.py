@@ -52,6 +52,7 @@ TOLD = {
     "Composed.made": "by the runtime's clock, compared with its own only",
     "Container.answered": "told, and no time runs from it: that it is there counts",
     "Container.lost": "told, and no time runs from it: that it is there counts",
+    "Container.mute": "told, and no time runs from it",
     "Exit.at": "by the runtime's clock, compared with its own only",
     "Fault.cleared": "told, and no time runs from it",
     "Fault.since": "told, and no time runs from it",

@@ -42,7 +42,7 @@ def with_answer(known: Container | None, container: Container) -> Container:
     same = known is not None and known.run == container.run and known.ready in (None, container.ready)
     if known is None or not same or not known.answer:
         return container.in_another_life()
-    return replace(container, answer=known.answer, said=known.said, answered=known.answered)
+    return replace(container, answer=known.answer, said=known.said, answered=known.answered, mute=known.mute)
 
 
 def answered(turn: Turn, fact: Answered) -> None:
@@ -51,7 +51,13 @@ def answered(turn: Turn, fact: Answered) -> None:
     if known is None or not known.running or (known.run, known.ready) != (fact.run, fact.question):
         return
     first = fact.answer == HEALTHY and known.answered is None
-    now = replace(known, answer=fact.answer, said=fact.said, answered=turn.at if first else known.answered)
+    now = replace(
+        known,
+        answer=fact.answer,
+        said=fact.said,
+        answered=turn.at if first else known.answered,
+        mute=(known.mute or turn.at) if fact.answer == UNHEALTHY else None,
+    )
     turn.put_container(now)
     since = f"{span(turn.at - (now.since or turn.at))} after its start"
     if fact.answer == UNHEALTHY != known.answer:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import Container, ContainerKey, Spare
+from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.services.healing import limit_of
 from cmgr.view import status as view
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import among
 from cmgr.view.containers import OWNED
-from cmgr.words import one_line, span, times
+from cmgr.words import one_line, span, stamp, times
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -120,11 +120,22 @@ def _where(known: Container) -> Iterator[tuple[str, str]]:
 def _health(node: Node, known: Container) -> Iterator[tuple[str, str]]:
     if known.heal is not None:
         limit = limit_of(node.policy.heal, known.heal)
-        yield (
-            "cmgr.heal",
-            f"it is restarted when it ails, at most {times(limit)} within {span(node.policy.heal.window)}",
-        )
+        often = f"at most {times(limit)} within {span(node.policy.heal.window)}"
+        anew = "; once, where it does not answer after a start of cmgr's" if known.ready is not None else ""
+        yield "cmgr.heal", f"it is restarted when it ails, {often}{anew}"
+    elif known.ready is not None:
+        yield "cmgr.heal", "it is not set: when it does not answer that is told, and nobody restarts it"
     if known.hang is not None:
         yield "cmgr.hang", f"it hangs when it and its chips have done nothing for {span(known.hang)}"
     if known.ready is not None:
-        yield "cmgr.ready", f"it serves when it answers {known.ready.text}"
+        yield "cmgr.ready", f"it serves when it answers {known.ready.text}{_answers(node, known)}"
+
+
+def _answers(node: Node, known: Container) -> str:
+    """Return since when it has not answered; nothing of one that does, or that cannot."""
+    if not known.running or known.answer not in (STARTING, UNHEALTHY):
+        return ""
+    if known.mute is not None:
+        return f"; it has not since {stamp(known.mute)}"
+    began = known.up or known.since
+    return f"; it has until {stamp(began + node.policy.retry.ready)} for that after its start" if began else ""

@@ -32,7 +32,7 @@ def container(told: "one_shapes.AboutContainer", page: Page) -> list[str]:
         "asked": page.face.local(asked),
         "warning": "\n".join(row["warnings"]),
     }
-    deciders = [(each["by"], each["does"]) for each in told["deciders"]]
+    deciders = [(each["by"], page.face.local(each["does"])) for each in told["deciders"]]
     parts = [
         _head(f"container {row['called']}: {row['status']}{serves}{since}", row["reason"], told["troubles"], page),
         _to_do([row["hint"]], told["troubles"], page),

@@ -154,6 +154,12 @@ def test_in_peace_one_that_does_not_answer_is_told_until_it_does() -> None:
     (told,) = troubles(cmgr.node)
     assert (told.kind, told.why) == (TroubleKind.IDLE, "it does not answer: no answer in 5 s")
     assert cmgr.notes(NoteKind.WARNING)[-1] == "a does not answer: no answer in 5 s"
+    began = cmgr.now
+    cmgr.wait(60)
+    answers(cmgr, UNHEALTHY, "HTTP 503")
+    cmgr.begin()
+    cmgr.run()
+    assert [t.since for t in troubles(cmgr.node)] == [began], "since the first answer that was none"
     answers(cmgr, HEALTHY)
     assert (list(troubles(cmgr.node)), cmgr.notes(NoteKind.RESULT)[-1]) == ([], "a answers again: HTTP 200")
     answers(cmgr, UNHEALTHY)
@@ -199,6 +205,19 @@ def test_who_needs_it_healthy_waits_for_its_answer() -> None:
     answers(cmgr, HEALTHY, name="db")
     cmgr.run()
     assert names(cmgr.sent(StartContainer), StartContainer) == ["db", "web"]
+
+
+@pytest.mark.parametrize("fields", [{"group": "g"}, {"group": "g", "order": 1}, {"order": 1}, {}])
+def test_whoever_does_not_say_so_waits_for_no_answer_of_another(fields: dict[str, Any]) -> None:
+    first = replace(asked("db"), group=fields.get("group", ""))
+    cmgr = Cmgr(first, replace(asked("web", 1), **fields), policy=RING, settle=30)
+    cmgr.fault(0)
+    cmgr.run()
+    assert sorted(names(cmgr.sent(StartContainer), StartContainer)) == ["db", "web"]
+    assert (cmgr.booked("db").answer, cmgr.booked("web").answer) == (STARTING, STARTING)
+    answers(cmgr, HEALTHY, name="web")
+    cmgr.wait(60)
+    assert cmgr.held() == ["db"], "the one that answers has recovered by itself"
 
 
 @pytest.mark.parametrize(

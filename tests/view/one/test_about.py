@@ -7,7 +7,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.questions import question
 from cmgr.model.values.holds import HoldState
-from cmgr.model.values.services.containers import Heal, Spare
+from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, Container, Heal, Spare
 from cmgr.runtimes import labels
 from cmgr.view.one import about
 from cmgr.view.text import sheet
@@ -35,6 +35,24 @@ def test_every_label_that_decides_is_told_by_its_name() -> None:
 def test_without_a_label_the_setting_decides() -> None:
     (strategy, *_) = about.container(machine(), key("a"), PAST)["deciders"]
     assert strategy["by"] == "strategy"
+
+
+def deciders(container: Container) -> dict[str, str]:
+    node = machine() if container.running else held(machine(), hold("a", HoldState.DOWN, 0, 1))
+    node = replace(node, containers={key("a"): container})
+    return {each["by"]: each["does"] for each in about.container(node, key("a"), PAST)["deciders"]}
+
+
+def test_one_that_is_asked_is_told_with_since_when_it_has_not_answered_and_what_is_done_about_that() -> None:
+    asked = replace(machine().containers[key("a")], ready=question("tcp://:8000"), since=T0, answer=HEALTHY)
+    assert deciders(asked)["cmgr.ready"] == "it serves when it answers tcp://:8000"
+    assert deciders(asked)["cmgr.heal"] == "it is not set: when it does not answer that is told, and nobody restarts it"
+    starts = deciders(replace(asked, answer=STARTING, heal=Heal(2)))
+    assert starts["cmgr.ready"].endswith("; it has until 2026-03-01T03:10:00.000Z for that after its start")
+    assert starts["cmgr.heal"].endswith("within 1 h; once, where it does not answer after a start of cmgr's")
+    mute = replace(asked, answer=UNHEALTHY, mute=T0 + timedelta(minutes=1))
+    assert deciders(mute)["cmgr.ready"].endswith("; it has not since 2026-03-01T03:01:00.000Z")
+    assert deciders(replace(mute, running=False))["cmgr.ready"] == "it serves when it answers tcp://:8000"
 
 
 def test_what_is_wrong_elsewhere_concerns_nobody_here() -> None:

@@ -112,8 +112,8 @@ class Container:
     wish that. `health`: what its own check says while it runs, `STARTING`, `HEALTHY` or `UNHEALTHY`; "" without one.
     `unchecked`: when that check ran last, where it ought to have run again since, so that its health is not known.
     `ready`: what cmgr asks it, by its label or filled in by the model, by the settings; `answer`: the same words for
-    what has come of that in this life, `said`: the last answer, `answered`: when it answered well first. `network`:
-    where it is asked.
+    what has come of that in this life, `said`: the last answer, `answered`: when it answered well first,
+    `mute`: since when it does not, though it has had its time. `network`: where it is asked.
     `says_within`: how long after a start its check, or its answer, takes at most to say whether it is healthy; None
     without either.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
@@ -196,6 +196,7 @@ class Container:
     answer: str = ""
     said: str = ""
     answered: datetime | None = None
+    mute: datetime | None = None
     reached: frozenset[ChipId] = frozenset()
     denied: frozenset[ChipId] = frozenset()
     steady: Mapping[ChipId, datetime | None] = field(default_factory=dict)
@@ -248,6 +249,7 @@ class Container:
             answer=STARTING if self.ready is not None else "",
             said="",
             answered=None,
+            mute=None,
             reached=none,
             denied=none,
             steady={},
