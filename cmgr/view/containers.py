@@ -148,9 +148,8 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     container, hold = node.containers.get(key), node.holds.get(key)
     status = _status(container, hold)
     reason, what = _story(node, key)
-    since = container.since if container is not None else None
-    if hold is not None and status != "running":
-        since = hold.since
+    began = container.since if container is not None else None
+    since = hold.since if hold is not None and status != "running" else began
     chips = chips_of(node, key) or (hold.chips if hold is not None else container.chips if container else frozenset())
     asked, said = _asked(container)
     project, service, group = _together(container)
@@ -170,6 +169,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "ready": asked,
         "answer": said,
         "heal": heal(node, key),
+        "lost": _lost(container),
         "slots": [slot.name for slot in of_container(node, container)],
         "spared": container is not None and container.running and bool(container.chips) and is_spared(node, container),
         "unclear": container is not None and container.unclear,
@@ -184,6 +184,11 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "unit": _unit(node, container),
         "warnings": _warnings(node, container),
     }
+
+
+def _lost(container: Container | None) -> list[int]:
+    """Return the chips that it can open no more in this life, or has left though it says that it serves."""
+    return sorted(container.denied | container.lost.keys()) if container is not None and container.running else []
 
 
 def _asked(container: Container | None) -> tuple[str, str]:

@@ -158,6 +158,7 @@ class Container(TypedDict):
     ready: Annotated[str, "what cmgr asks it ([ready.md](ready.md)); nothing where it is not asked"]
     answer: Annotated[str, "what has come of that last, in words"]
     heal: Annotated[Heal | None, "its wish to be restarted when it ails ([heal.md](heal.md)); null without one"]
+    lost: Annotated[list[int], "chips that it cannot open, or has left ([heal.md](heal.md#what-has-lost-its-chips))"]
     slots: Annotated[list[str], "the slots that it is on ([slots.md](slots.md))"]
     spared: Annotated[bool, "it runs and was started with `--rm`: cmgr does not stop it, for that would remove it"]
     unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses"]

@@ -71,6 +71,7 @@ def test_one_that_can_open_its_chip_no_more_and_has_it_open_is_told_and_left_alo
     (told,) = cmgr.told()
     assert (told.kind, told.chips, told.containers) == (TroubleKind.REACH, (ChipId(0),), ("web",))
     assert told.text == "container web can open chip 0 no more"
+    assert [row["lost"] for row in containers(cmgr.node)] == [[0]]
     assert cmgr.notes(NoteKind.WARNING) == [
         "web can open chip 0 no more: the device rules of its control group do not let it any more"
     ]
@@ -128,6 +129,7 @@ def test_rules_that_are_back_are_told_and_all_is_well_again() -> None:
     cmgr.look()
     cmgr.rules(0)
     assert (cmgr.kinds(), cmgr.notes(NoteKind.RESULT)) == ([], ["web reaches chip 0 again"])
+    assert [row["lost"] for row in containers(cmgr.node)] == [[]]
 
 
 def test_what_its_rules_have_never_let_it_open_says_nothing() -> None:
@@ -185,6 +187,7 @@ def test_one_that_serves_on_without_a_process_on_the_chip_is_told_and_left_alone
     cmgr.look(1)
     (told,) = cmgr.told()
     assert (told.kind, told.text) == (TroubleKind.REACH, "container web has left chip 0")
+    assert [row["lost"] for row in containers(cmgr.node)] == [[0]]
     assert "web has no process on chip 0 any more, where it had one for as long as it served" in cmgr.notes()
     cmgr.look(60)
     assert cmgr.sent(StopContainer) == [], "perhaps it has nothing to do"
