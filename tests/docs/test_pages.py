@@ -80,8 +80,8 @@ def test_every_page_leads_on_to_another(path: Path) -> None:
 
 def test_the_packages_carry_every_page() -> None:
     listed = (ROOT / "packaging" / "contents").read_text()
-    for page in (ROOT / "docs").glob("*.md"):
-        assert f" docs/{page.name} " in listed, page.name
+    for page in [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "zh").glob("*.md")]:
+        assert f" {page.relative_to(ROOT)} " in listed, page.name
 
 
 def test_whoever_installs_by_hand_has_every_unit() -> None:

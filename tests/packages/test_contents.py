@@ -131,7 +131,7 @@ def test_every_library_has_its_licence_there(tree: Path) -> None:
 
 
 def test_every_link_of_a_page_leads_to_a_page_of_the_package(tree: Path) -> None:
-    pages = sorted((tree / "usr/share/doc/cmgr").glob("*.md"))
+    pages = sorted((tree / "usr/share/doc/cmgr").rglob("*.md"))
     assert {"README.md", "SECURITY.md", "install.md"} <= {page.name for page in pages}
     links = [(page, link) for page in pages for link in LINK.findall(page.read_text())]
     assert len(links) > 100
