@@ -152,7 +152,7 @@ class Service:
         )  # fmt: skip
         answers = Answers(
             self._driver, node, self.own, now, Path(self._config.state_dir) / NAME, look, lambda: self._cdi.files,
-            self._exports, self._agreement.told, self._ranks, lambda: self._config.downtime.reaction,
+            self._exports, self._agreement.told, self._ranks, lambda: self._config.downtime.reaction, self._opened.all,
         )  # fmt: skip
         pages = Pages(Sessions(roles.of_user), now, self._config.web.orders)
         shown = Shown(answers, lambda: datetime.now(UTC))

@@ -1,7 +1,7 @@
 """A control socket whose every request is answered by one function of a test's."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
@@ -10,7 +10,7 @@ from cmgr.config.reporters import Reports
 from cmgr.config.settings import Config, Export
 from cmgr.host.host import Host
 from cmgr.model.values.node import Node
-from cmgr.ports import ChipDriver
+from cmgr.ports import ChipDriver, Runtime
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.control import ControlServer
@@ -39,6 +39,7 @@ class Books:
     node: Callable[[], Node] = Node
     database: Path = Path("/nowhere")
     reports: Callable[[], Reports] = Reports
+    runtimes: Mapping[str, Runtime] = field(default_factory=dict)
 
 
 def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It is frozen.
@@ -57,6 +58,7 @@ def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It i
         lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
         Ranks(none, "box", books.node, None),
         timedelta,
+        books.runtimes,
     )
     roles = Roles(Config(reports=books.reports()))
     drills = Drills(none, Host("", ""), lambda _: None, lambda: NOW)

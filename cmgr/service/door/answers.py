@@ -3,19 +3,22 @@
 import json
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cmgr import redact
+from cmgr.config.roles import Role
 from cmgr.config.spelling import duration
-from cmgr.errors import BadRequest
+from cmgr.errors import BadRequest, CmgrError
 from cmgr.frozen import dataclass
 from cmgr.model.containers.moving.cdi import of_chips
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
-from cmgr.ports import ChipDriver, Gauge
+from cmgr.model.values.services.containers import ContainerKey
+from cmgr.ports import ChipDriver, Diagnosing, Gauge, Runtime
 from cmgr.service.door import records
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.orders.groups import there
@@ -29,6 +32,7 @@ from cmgr.view import status as view
 from cmgr.view.groups import groups
 from cmgr.view.slots import slots
 from cmgr.view.text.drawing import drawing
+from cmgr.words import one_line
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes, shapes, slot_shapes
@@ -59,6 +63,9 @@ class Version:
             return f"{self._life}-{self._count}"
 
 
+LAST_WORDS = 10
+"""So many lines of the log of a container that does not serve are shown."""
+
 MOST_EVENTS = 1000
 """So many lines of the history the events are made of, the newest."""
 
@@ -81,6 +88,8 @@ class Answers:
     ranks: Ranks
     reaction: Callable[[], timedelta]
     """Returns `downtime.reaction`."""
+    runtimes: Mapping[str, Runtime]
+    """By name, as many as there are at that moment."""
 
     _version: Version = field(default_factory=Version)
     _picture: Version = field(default_factory=Version)
@@ -115,7 +124,22 @@ class Answers:
 
     def container(self, request: Request) -> "one_shapes.AboutContainer":
         with self._read() as database:
-            return records.about_container(self.node(), database, str(request.args["container"]), self.now())
+            told = records.about_container(self.node(), database, str(request.args["container"]), self.now())
+        # Logs have secrets in them, of which not all can be blacked out.
+        if not told["container"]["serves"] and request.role is Role.OPERATE:
+            told["last_words"] = self._last_words(told["container"])
+        return told
+
+    def _last_words(self, row: "shapes.Container") -> list[str]:
+        key = ContainerKey(row["runtime"], row["namespace"], row["id"])
+        runtime: object = self.runtimes.get(key.runtime)
+        if not isinstance(runtime, Diagnosing):
+            return []
+        try:
+            written = runtime.output(key, LAST_WORDS)
+        except CmgrError:
+            return []  # The command that shows its log says why there is none.
+        return [*map(one_line, redact.text(written).splitlines())]
 
     def explain(self, request: Request) -> "shapes.Explanation":
         return view.explain(str(request.args["code"]), self.node())

@@ -26,6 +26,10 @@ STOPPED_FOR = {
 }
 
 
+LOGS = {"docker": "docker logs --tail 100 {0}", "containerd": "nerdctl --namespace {1} logs --tail 100 {0}"}
+"""By the runtime, the command of its own that shows what a container wrote: its name and its namespace go in."""
+
+
 class Past(NamedTuple):
     """The past of one thing, as the database has it: episodes and faults, the newest first, lines, the newest last."""
 
@@ -43,15 +47,15 @@ def container(node: Node, key: ContainerKey, past: Past) -> "one_shapes.AboutCon
     """Return all about one of the containers that `named` finds."""
     row = next(row for row in view.containers(node) if _key(row) == key)
     known = node.containers.get(key)
-    about = "/".join(key)
+    about, found = "/".join(key), wrong.once(wrong.troubles(node))
     return {
         "container": row,
         "image": one_line(known.image) if known is not None else "",
         "deciders": [{"by": by, "does": one_line(does)} for by, does in _deciders(node, known)] if known else [],
         "chips": [chip for chip in view.chips(node) if chip["id"] in row["chips"]],
-        "troubles": [
-            wrong.row(each) for each in wrong.troubles(node) if each.about == about or row["name"] in each.containers
-        ],
+        "troubles": [wrong.row(each) for each in found if each.about == about or row["name"] in each.containers],
+        "log": LOGS.get(key.runtime, "").format(shlex.quote(row["name"]), shlex.quote(key.namespace)),
+        "last_words": [],
         "episodes": past.episodes,
         "notes": past.notes,
     }
@@ -64,7 +68,7 @@ def chip(node: Node, number: ChipId, past: Past) -> "one_shapes.AboutChip":
         "chip": next(row for row in view.chips(node) if row["id"] == number),
         "ring": next(row for row in view.rings(node) if row["id"] == ring),
         "containers": [row for row in view.containers(node) if number in row["chips"]],
-        "troubles": [wrong.row(each) for each in wrong.troubles(node) if number in each.chips],
+        "troubles": [wrong.row(each) for each in wrong.once(wrong.troubles(node)) if number in each.chips],
         "faults": past.faults,
         "episodes": past.episodes,
         "notes": past.notes,

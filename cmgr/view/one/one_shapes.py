@@ -18,6 +18,8 @@ class AboutContainer(TypedDict):
     deciders: Annotated[list[Decider], "who decides about it, and how: its labels, and what holds without them"]
     chips: Annotated[list[Chip], "the chips that it uses, or will use"]
     troubles: Annotated[list[Trouble], "what is wrong now and concerns it, the worst first"]
+    log: Annotated[str, "the command that shows all that it wrote; nothing where its runtime has none"]
+    last_words: Annotated[list[str], "what it wrote last, where it does not serve and you may give orders"]
     episodes: Annotated[list[Episode], "the newest episodes in which something was done to it, the newest first"]
     notes: Notes
 

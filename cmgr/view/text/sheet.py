@@ -31,6 +31,7 @@ def container(told: "one_shapes.AboutContainer", page: Page) -> list[str]:
         "health": row["health"],
         "asked": page.face.local(asked),
         "warning": "\n".join(row["warnings"]),
+        "log": told["log"],
     }
     deciders = [(each["by"], page.face.local(each["does"])) for each in told["deciders"]]
     parts = [
@@ -39,6 +40,7 @@ def container(told: "one_shapes.AboutContainer", page: Page) -> list[str]:
         _facts(facts, page),
         page.table(("DECIDES", "WHAT FOLLOWS"), deciders) if deciders else [],
         texts.chips({"chips": told["chips"]}, page) if told["chips"] else [],
+        ["it wrote last:", *(f"  {line}" for line in told["last_words"])] if told["last_words"] else [],
         *_past(told, page),
     ]
     return _joined(parts)
