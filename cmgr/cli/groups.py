@@ -8,9 +8,9 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import NEEDED, Common, FleetOptions, Showing, argument, option
-from cmgr.cli.orders import given
+from cmgr.cli.orders import WAIT, given
 from cmgr.cli.show import page
-from cmgr.cli.text import out
+from cmgr.cli.text import out, progress
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import document, get
 from cmgr.view.text import texts
@@ -29,6 +29,7 @@ class GroupOptions(Showing):
     )
     name: str | None = argument("NAME", "The group; without it all are shown.", None, complete="groups")
     reason: str | None = option("--reason TEXT", "With restart: why.")
+    wait: bool = option("--wait", f"With restart: {WAIT[0].lower()}{WAIT[1:]}", False)
     alone: bool = option("--alone", "With resume: start the members here without the other appliances.", False)
     without: str | None = option("--without NAMES", "With resume: go on without these appliances.")
     dry_run: bool = option("--dry-run", "Say what an order would do, and do nothing.", False)
@@ -67,7 +68,7 @@ def ranktable(options: RankOptions) -> None:
     out.as_json(json.loads(told))
 
 
-def group(options: GroupOptions) -> None:
+def group(options: GroupOptions) -> int:
     """Show groups, restart one, take that back, or have it go on.
 
     The containers of a group stop together and start together. A restart stops all and starts them when all can be
@@ -83,15 +84,17 @@ def group(options: GroupOptions) -> None:
             raise typer.BadParameter("--alone and --without go with resume")
         if options.alone and options.without:
             raise typer.BadParameter("--alone starts without all others: give it, or --without for some of them")
-        _order(path, options, options.deed, options.name)
-        return
+        if options.wait and options.deed != "restart":
+            raise typer.BadParameter("--wait goes with restart")
+        return _order(path, options, options.deed, options.name)
     if options.name is not None:
         raise typer.BadParameter(f"{options.deed!r} is none of {', '.join(DEEDS)}")
     if options.alone or options.without:
         raise typer.BadParameter("--alone and --without go with resume")
-    if options.dry_run:
-        raise typer.BadParameter(f"--dry-run goes with {', '.join(DEEDS)}")
+    if options.dry_run or options.wait:
+        raise typer.BadParameter(f"--dry-run goes with {', '.join(DEEDS)}, and --wait with restart")
     show_group(options, options.deed)
+    return 0
 
 
 def show_group(options: Showing, name: str | None) -> None:
@@ -102,7 +105,7 @@ def show_group(options: Showing, name: str | None) -> None:
     out.result(told, lines, options.as_json)
 
 
-def _order(path: str, options: GroupOptions, deed: str, name: str) -> None:
+def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:
     said: dict[str, object] = {"reason": options.reason} if deed == "restart" else {}
     if deed == "resume":
         said = {"alone": options.alone, **({"without": options.without} if options.without else {})}
@@ -111,15 +114,16 @@ def _order(path: str, options: GroupOptions, deed: str, name: str) -> None:
         made = cast("group_shapes.GroupRestarted", answer)
         names = ", ".join(made["containers"])
         out.told([f"group {name}: round {made['round']} begins; stopped, and started together: {names}"])
-        return
+        return 0 if not options.wait or progress.group(path, name, made["round"]) else 1
     if deed == "cancel":
         again = cast("group_shapes.GroupResumed", answer)["waiting"]
         more = [f"started again as soon as they can be: {', '.join(again)}"] if again else []
         out.told([f"group {name}: the restart is taken back", *more])
-        return
+        return 0
     if options.without:
         out.told([f"group {name}: the others go on without {options.without}"])
-        return
+        return 0
     left = cast("group_shapes.GroupResumed", answer)["waiting"]
     more = [f"started as soon as they can be: {', '.join(left)}"] if left else []
     out.told([f"group {name}: what can be started is started", *more])
+    return 0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import typer
 
@@ -40,22 +40,20 @@ def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object
     raise typer.Exit
 
 
-Given = Callable[[int], None]
+T = TypeVar("T")
 
 CHIPS = "By their physical ids: 5, or 0-3,7."
 RINGS = "Any of each ring: 5, or 0-3,7."
+NAMES = "Names, NAMESPACE/NAME, or ids."
 WAIT = "Show what happens until it is over; end with 1 if it does not end well."
 
 
-def _each(spelled: str, give: Given, choose: Callable[[frozenset[int]], Iterable[int]] = sorted) -> None:
-    """Give the order for each of these chips, whatever becomes of the others. Raises what has become of those in vain.
-
-    `choose`: returns those of them that need an order of their own.
-    """
+def _each(things: Iterable[T], give: Callable[[T], None]) -> None:
+    """Give the order for each of these, whatever becomes of the others. Raises what has become of those in vain."""
     failed, ended = list[CmgrError](), False
-    for chip in choose(frozenset[int](source.chips_of([spelled]))):
+    for thing in things:
         try:
-            give(chip)
+            give(thing)
         except ServiceDown:
             raise
         except CmgrError as error:
@@ -70,24 +68,26 @@ def _each(spelled: str, give: Given, choose: Callable[[frozenset[int]], Iterable
         raise typer.Exit
 
 
-def _one_of_each_ring(path: str) -> Callable[[frozenset[int]], Iterable[int]]:
-    """Return what chooses of chips one of each ring: a ring is reset once. An unknown one is left to be refused."""
+def _chips(spelled: str) -> list[int]:
+    return sorted(source.chips_of([spelled]))
 
-    def chosen(chips: frozenset[int]) -> Iterable[int]:
-        if len(chips) == 1:
-            return chips
-        rings = {chip["id"]: chip["ring"] for chip in status(path)["chips"]}
-        first: dict[int, int] = {}
-        for chip in sorted(chips):
-            first.setdefault(rings.get(chip, -1 - chip), chip)
-        return first.values()
 
-    return chosen
+def _one_of_each_ring(path: str, spelled: str) -> Iterable[int]:
+    """Return of these chips one of each ring: a ring is reset once. An unknown one is left to be refused."""
+    chips = _chips(spelled)
+    if len(chips) == 1:
+        return chips
+    rings = {chip["id"]: chip["ring"] for chip in status(path)["chips"]}
+    first: dict[int, int] = {}
+    for chip in chips:
+        first.setdefault(rings.get(chip, -1 - chip), chip)
+    return first.values()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOptions(Ordering):
     chips: str = argument("CHIPS", CHIPS, complete="isolated")
+    wait: bool = option("--wait", WAIT, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,18 +107,19 @@ class ResetOptions(Ordering):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelOptions(Ordering):
     chips: str = argument("CHIPS", RINGS, complete="chips")
+    wait: bool = option("--wait", WAIT, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetOptions(Ordering):
-    container: str | None = argument("CONTAINER", "Its name, NAMESPACE/NAME, or id.", None, complete="held_containers")
+    containers: list[str] | None = argument("[CONTAINER]...", NAMES, None, complete="held_containers")
     runtime: str | None = option("--runtime NAME", "A runtime that is gone for good, with its containers.")
     chip: int | None = option("--chip NUMBER", "A chip that is missing, and gone for good.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeOptions(Ordering):
-    container: str | None = argument("CONTAINER", "Its name, NAMESPACE/NAME, or id.", None, complete="held_containers")
+    containers: list[str] | None = argument("[CONTAINER]...", NAMES, None, complete="held_containers")
     all_: bool = option("--all", "Every container that was given up, and every ring that is kept back.", False)
     wait: bool = option("--wait", WAIT, False)
 
@@ -145,10 +146,10 @@ class ReloadOptions(Common):
     pass
 
 
-def release(options: ReleaseOptions) -> None:
+def release(options: ReleaseOptions) -> int:
     """End a chip's isolation.
 
-    Faults that the chip still reports count again from now on.
+    Faults that the chip still reports count again from now on. With --wait what was to be started on it is followed.
     """
 
     def give(chip: int) -> None:
@@ -157,7 +158,15 @@ def release(options: ReleaseOptions) -> None:
             raise CmgrError(f"cannot release chip {chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
         out.told([f"chip {chip}: released"])
 
-    _each(options.chips, give)
+    chips, path = _chips(options.chips), source.socket_of(options)
+    _each(chips, give)
+    return _served(path, progress.held_on(path, chips)) if options.wait else 0
+
+
+def _served(path: str, names: Iterable[str]) -> int:
+    """Show how these containers do until each runs or has failed, and return the exit code: whether all serve."""
+    served = [progress.container(path, name) for name in names]
+    return 0 if all(served) else 1
 
 
 def isolate(options: IsolateOptions) -> None:
@@ -173,7 +182,7 @@ def isolate(options: IsolateOptions) -> None:
         users = cast("shapes.Isolated", answer)["containers"]
         out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
 
-    _each(options.chips, give)
+    _each(_chips(options.chips), give)
 
 
 def reset(options: ResetOptions) -> int:
@@ -211,7 +220,7 @@ def _emptied(options: ResetOptions, do: str) -> int:
         lines += [f"stopped for it, and not started again by cmgr: {', '.join(left)}"] if left else []
         out.told([*lines, *["cmgr status shows how it goes"] * (not options.wait)])
 
-    _each(options.chips, give, _one_of_each_ring(path))
+    _each(_one_of_each_ring(path, options.chips), give)
     return _awaited(path, rings, known) if options.wait else 0
 
 
@@ -239,18 +248,22 @@ def _awaited(path: str, rings: Mapping[int, int], known: "list[shapes.Episode]")
     return 0 if well else 1
 
 
-def cancel(options: CancelOptions) -> None:
+def cancel(options: CancelOptions) -> int:
     """Take back an ordered reset or test that waits.
 
     Containers that were stopped for it are started again. After its beginning it cannot be taken back.
     """
 
+    path, started = source.socket_of(options), list[str]()
+
     def give(chip: int) -> None:
         users = cast("shapes.ResetOrdered", _given(options, "cancel", chip=chip))["containers"]
+        started.extend(users)
         lines = [f"chip {chip}: the order is taken back"]
         out.told([*lines, f"started again where its chips are well: {', '.join(users)}"] if users else lines)
 
-    _each(options.chips, give, _one_of_each_ring(source.socket_of(options)))
+    _each(_one_of_each_ring(path, options.chips), give)
+    return _served(path, started) if options.wait else 0
 
 
 def resume(options: ResumeOptions) -> int:
@@ -259,19 +272,21 @@ def resume(options: ResumeOptions) -> int:
     With --all every one of them, and the rings begin that the limits keep back. The same safety rules hold as for
     every start.
     """
-    if options.all_ is (options.container is not None):
+    names = options.containers or []
+    if options.all_ is bool(names):
         raise typer.BadParameter("give a CONTAINER or --all")
     if options.wait and options.all_:
         raise typer.BadParameter("--wait goes with a CONTAINER")
-    answer = _given(options, "resume", **({"all": True} if options.all_ else {"container": options.container}))
     if options.all_:
-        _resume_all(cast("shapes.AllResumed", answer))
+        _resume_all(cast("shapes.AllResumed", _given(options, "resume", all=True)))
         return 0
-    told = cast("shapes.Resumed", answer)
-    out.told([f"{told['container']}: will be started as soon as its chips allow"])
-    if not options.wait or options.container is None:
-        return 0
-    return 0 if progress.container(source.socket_of(options), options.container) else 1
+
+    def give(name: str) -> None:
+        told = cast("shapes.Resumed", _given(options, "resume", container=name))
+        out.told([f"{told['container']}: will be started as soon as its chips allow"])
+
+    _each(names, give)
+    return _served(source.socket_of(options), names) if options.wait else 0
 
 
 def _resume_all(told: "shapes.AllResumed") -> None:
@@ -288,18 +303,21 @@ def forget(options: ForgetOptions) -> None:
     any more for a runtime that does not answer: its containers are forgotten. Should it answer again, it counts again.
     With --chip nothing is remembered any more of a chip that is missing.
     """
-    named = {"container": options.container, "runtime": options.runtime, "chip": options.chip}
-    given = {name: value for name, value in named.items() if value is not None}
-    if len(given) != 1:
+    names = options.containers or []
+    if bool(names) + (options.runtime is not None) + (options.chip is not None) != 1:
         raise typer.BadParameter("give a CONTAINER, --runtime or --chip")
-    answer = _given(options, "forget", **given)
     if options.runtime is not None:
-        _forget_runtime(cast("shapes.RuntimeForgotten", answer))
-    elif options.chip is not None:
-        _forget_chip(cast("slot_shapes.ChipForgotten", answer))
-    else:
-        told = cast("shapes.Forgotten", answer)
+        _forget_runtime(cast("shapes.RuntimeForgotten", _given(options, "forget", runtime=options.runtime)))
+        return
+    if options.chip is not None:
+        _forget_chip(cast("slot_shapes.ChipForgotten", _given(options, "forget", chip=options.chip)))
+        return
+
+    def give(name: str) -> None:
+        told = cast("shapes.Forgotten", _given(options, "forget", container=name))
         out.told([f"{told['container']}: forgotten; {_left_as(told)}"])
+
+    _each(names, give)
 
 
 def _forget_runtime(told: "shapes.RuntimeForgotten") -> None:

@@ -1,14 +1,16 @@
 """Following what was ordered until it is over: a line for each thing that happens."""
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 
 from cmgr.cli.text import out
 from cmgr.service.door.client import get, status
 from cmgr.view.text import reading, timeline
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import group_shapes, shapes
 
 LOOK_EVERY = 0.5
 
@@ -41,6 +43,27 @@ def episode(path: str, ring: int, known: "list[shapes.Episode]") -> "shapes.Time
             waits = now["reason"]
             out.told([waits])
         out.flush()
+        time.sleep(LOOK_EVERY)
+
+
+def held_on(path: str, chips: Iterable[int]) -> list[str]:
+    """Return the containers on these chips that wait for their start, or are being started."""
+    rows = [row for row in status(path)["containers"] if not {*chips}.isdisjoint(row["chips"])]
+    return [row["called"] for row in rows if row["status"] not in OVER]
+
+
+def group(path: str, name: str, number: int) -> bool:
+    """Show how the group does until its round of this number is over; return whether it is whole then."""
+    before = ""
+    while True:
+        row = cast("group_shapes.Groups", get(path, f"groups/{quote(name, safe='')}"))["groups"][0]
+        now = ": ".join(filter(None, [row["phase"], row["reason"]]))
+        if now != before:
+            before = now
+            out.told([f"group {name}: {now}"])
+            out.flush()
+        if row["phase"] == "running" and row["round"] >= number:
+            return not row["down"]
         time.sleep(LOOK_EVERY)
 
 

@@ -74,15 +74,33 @@ def test_an_episode_that_is_under_way_is_followed_to_its_end(home: Home) -> None
     assert (done.code, done.out.splitlines()[-1]) == (0, "ring 0: recovered, episode 7, after 3 s")
 
 
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("do", ["resume", "forget"])
+def test_containers_are_lists_too(home: Home, asked: list[Request], do: str) -> None:
+    told = home.here(do, "a", "blue/b")
+    assert (told.code, told.err) == (0, "")
+    assert [(r.do, r.args) for r in asked] == [(do, {"container": "a"}), (do, {"container": "blue/b"})]
+    assert [line.partition(":")[0] for line in told.out.splitlines()] == ["a", "blue/b"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("resume", "a", "--all"), ("forget", "a", "--chip", "3"), ("group", "cancel", "x", "--wait"), ("group", "--wait")],
+)
+def test_what_does_not_go_together_is_wrong_usage(home: Home, words: tuple[str, ...]) -> None:
+    assert home.here(*words).code == 2
+
+
 @pytest.fixture
 def real() -> Iterator[Service]:
     folder = Path(tempfile.mkdtemp(prefix="cmgr-wait-"))
     made = Service(folder, {"retry.starts": 1})
     made.pretend("one")
     with made.config.open("a") as file:
-        file.write('[[sim.containers]]\nname = "bad"\nchips = [4]\nfail_starts = 3\n')
+        file.write('[[sim.containers]]\nname = "bad"\nchips = [4]\nfail_starts = 2\n')
+        file.write('[[sim.containers]]\nname = "with"\nchips = [7]\ngroup = "tp"\n')
     made.start()
-    eventually(lambda: len(made.status()["containers"]) == 2)
+    eventually(lambda: len(made.status()["containers"]) == 3)
     yield made
     made.close()
     shutil.rmtree(folder)
@@ -104,5 +122,21 @@ def test_what_does_not_end_well_ends_with_1(real: Service) -> None:
     assert told.code == 1
     assert told.out.splitlines()[-1].startswith("ring 4: failed, episode 1, after ")
     assert real.cmgr("resume", "bad", "--wait").code == 1
-    eventually(lambda: (real.container("bad") or {})["status"] == "running", why="it is tried on")
+    assert real.cmgr("resume", "bad", "--wait").code == 0, "the third start works"
     assert real.cmgr("resume", "one", "--wait").code == 1, "it runs, and is not held"
+
+
+@pytest.mark.alone
+def test_a_group_is_followed_until_it_is_whole_again(real: Service) -> None:
+    told = real.cmgr("group", "restart", "tp", "--reason", "x", "--wait")
+    assert (told.code, told.err) == (0, "")
+    assert told.out.splitlines()[-1] == "group tp: running"
+
+
+@pytest.mark.alone
+def test_what_waits_for_a_chip_is_followed_when_that_is_released(real: Service) -> None:
+    real.inject(7, "80818C00")  # It isolates.
+    real.until_said("chip 7 is isolated")
+    real.inject(7, "80818C00", "cleared")
+    told = real.cmgr("release", "7", "--wait")
+    assert (told.code, told.out.splitlines()[0]) == (0, "chip 7: released")
