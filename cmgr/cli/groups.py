@@ -7,10 +7,10 @@ from urllib.parse import quote
 import typer
 
 from cmgr.cli import source
-from cmgr.cli.options import NEEDED, Common, FleetOptions, Showing, argument, option
+from cmgr.cli.options import NEEDED, WATCH, Common, FleetOptions, Showing, argument, option
 from cmgr.cli.orders import WAIT, given
 from cmgr.cli.show import page
-from cmgr.cli.text import out, progress
+from cmgr.cli.text import out, progress, watch
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import document, get
 from cmgr.view.text import texts
@@ -29,6 +29,7 @@ class GroupOptions(Showing):
     )
     name: str | None = argument("NAME", "The group; without it all are shown.", None, complete="groups")
     reason: str | None = option("--reason TEXT", "With restart: why.")
+    watch: bool = option("--watch -w", WATCH, False)
     wait: bool = option("--wait", f"With restart: {WAIT[0].lower()}{WAIT[1:]}", False)
     alone: bool = option("--alone", "With resume: start the members here without the other appliances.", False)
     without: str | None = option("--without NAMES", "With resume: go on without these appliances.")
@@ -40,7 +41,7 @@ class RankOptions(Common):
     group: str = option("--group NAME", "The group whose ranks it is about.", NEEDED, complete="groups")
 
 
-def fleet(options: FleetOptions) -> None:
+def fleet(options: FleetOptions) -> int:
     """Show the fleet: its appliances and its engine.
 
     It says what is wrong on each and what to type there. By the engine the appliances agree on the groups that span
@@ -50,12 +51,22 @@ def fleet(options: FleetOptions) -> None:
     if options.what in FOUNDING:
         from cmgr.cli.founding import found
 
+        if options.watch:
+            raise typer.BadParameter("--watch is for showing")
         (found.setup if options.what == "setup" else found.join)(options)
-        return
+        return 0
     if options.what != "status":
         raise typer.BadParameter(f"{options.what!r} is not status, {' or '.join(FOUNDING)}")
-    told = cast("group_shapes.Fleet", get(source.socket_of(options), "fleet?nodes=true"))
-    out.result(told, texts.fleet(told, page()), options.as_json)
+    path = source.socket_of(options)
+
+    def read() -> tuple["group_shapes.Fleet", list[str]]:
+        told = cast("group_shapes.Fleet", get(path, "fleet?nodes=true"))
+        return told, texts.fleet(told, page())
+
+    if options.watch:
+        return watch.table(read, "cmgr fleet", as_json=options.as_json)
+    out.result(*read(), options.as_json)
+    return 0
 
 
 def ranktable(options: RankOptions) -> None:
@@ -76,33 +87,45 @@ def group(options: GroupOptions) -> int:
     without waiting for the rest; where a group spans appliances, with --alone without waiting for the others, and with
     --without without some of them.
     """
+    if why := _misuse(options):
+        raise typer.BadParameter(why)
     path = source.socket_of(options)
-    if options.deed in DEEDS:
-        if options.name is None:
-            raise typer.BadParameter("give a NAME")
-        if options.deed != "resume" and (options.alone or options.without):
-            raise typer.BadParameter("--alone and --without go with resume")
-        if options.alone and options.without:
-            raise typer.BadParameter("--alone starts without all others: give it, or --without for some of them")
-        if options.wait and options.deed != "restart":
-            raise typer.BadParameter("--wait goes with restart")
+    if options.deed in DEEDS and options.name is not None:
         return _order(path, options, options.deed, options.name)
-    if options.name is not None:
-        raise typer.BadParameter(f"{options.deed!r} is none of {', '.join(DEEDS)}")
-    if options.alone or options.without:
-        raise typer.BadParameter("--alone and --without go with resume")
-    if options.dry_run or options.wait:
-        raise typer.BadParameter(f"--dry-run goes with {', '.join(DEEDS)}, and --wait with restart")
+    if options.watch:
+        command = f"cmgr group {options.deed}" if options.deed else "cmgr group"
+        return watch.table(lambda: _shown(path, options.deed), command, as_json=options.as_json)
     show_group(options, options.deed)
     return 0
 
 
+def _misuse(options: GroupOptions) -> str:
+    """Return what does not go together, the first of it; nothing where all does."""
+    deed = options.deed if options.deed in DEEDS else None
+    rows = (
+        (deed is not None and options.name is None, "give a NAME"),
+        (deed is None and options.name is not None, f"{options.deed!r} is none of {', '.join(DEEDS)}"),
+        (deed != "resume" and (options.alone or options.without), "--alone and --without go with resume"),
+        (
+            options.alone and options.without,
+            "--alone starts without all others: give it, or --without for some of them",
+        ),
+        (deed != "restart" and options.wait, "--wait goes with restart"),
+        (deed is None and options.dry_run, f"--dry-run goes with {', '.join(DEEDS)}"),
+        (deed is not None and options.watch, "--watch is for showing"),
+    )
+    return next((why for is_wrong, why in rows if is_wrong), "")
+
+
 def show_group(options: Showing, name: str | None) -> None:
     """Show one group member by member; without a name all groups."""
+    out.result(*_shown(source.socket_of(options), name), options.as_json)
+
+
+def _shown(path: str, name: str | None) -> "tuple[group_shapes.Groups, list[str]]":
     what = f"groups/{quote(name, safe='')}" if name else "groups"
-    told = cast("group_shapes.Groups", get(source.socket_of(options), what))
-    lines = texts.group(told["groups"][0], page()) if name else texts.groups(told, page())
-    out.result(told, lines, options.as_json)
+    told = cast("group_shapes.Groups", get(path, what))
+    return told, texts.group(told["groups"][0], page()) if name else texts.groups(told, page())
 
 
 def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:

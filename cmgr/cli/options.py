@@ -107,6 +107,8 @@ class Listing(Common):
         return self.output is ListFormat.NAME
 
 
+WATCH = "Go on until Ctrl-C; in a pipe the table whenever it changes."
+
 ON_CHIPS = "Only what is about these chips: 5, 0-3,7."
 
 
@@ -158,6 +160,7 @@ class Choice(StrEnum):
 class ChipsOptions(Listing):
     chips: list[str] | None = argument("[CHIPS]...", "Only these: 5, 0-3,7.", None, complete="chips")
     unhealthy: bool = option("--unhealthy", "Only those that are not well.", False)
+    watch: bool = option("--watch -w", WATCH, False)
     available: bool = option(
         "--available", "Print the ids of healthy unused chips, as a container's environment has them.", False
     )
@@ -179,6 +182,7 @@ class FaultsOptions(Listing):
     chips: list[str] | None = argument("[CHIPS]...", "Only those of these chips: 5, 0-3,7.", None, complete="chips")
     sort: FaultOrder | None = option("--sort", "The order; else chip by chip, the gravest first.")
     all: bool = option("--all", "Those that have cleared too.", False)
+    watch: bool = option("--watch -w", WATCH, False)
     since: str | None = option("--since TIME", "With cleared ones, from this long ago on: 24h, 30m.")
 
 
@@ -192,6 +196,7 @@ class ExplainOptions(Showing):
 class FleetOptions(Showing):
     what: str = argument("[status|setup|join]", "What to do; without it the fleet is shown.", "status")
     words: list[str] | None = argument("[WORDS]", "With setup: NAME=ADDRESS of each member; with join: a token.", None)
+    watch: bool = option("--watch -w", WATCH, False)
     here: str | None = option("--here NAME", "With setup: the member that this machine is; else told by its address.")
     engine: list[str] | None = option("--engine URL", "With setup: an etcd that is there already; repeatable.")
     ca: Path | None = option("--ca FILE", "With --engine: whom to believe.")

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast
 
 from cmgr.cli import source
 from cmgr.cli.source import misused
@@ -29,6 +29,17 @@ UNKNOWN = 3
 
 LANGUAGES = ("en", "zh")
 """The languages in which built-in tables say what a code means."""
+
+
+USUAL = (source.SERVICE, source.HISTORY)
+
+
+class Table(NamedTuple, Generic[source.Document]):
+    """A list as it was read: its document, its lines, and the names of its rows."""
+
+    told: source.Told[source.Document]
+    lines: list[str]
+    names: list[str]
 
 
 def page(*, heads: bool = True, order: str | None = None) -> texts.Page:
@@ -96,8 +107,8 @@ def chips(options: ChipsOptions) -> int:
     """Show the chips: health, faults, users."""
     if options.count is not None and not options.available:
         raise misused("--count goes with --available")
-    if options.available and (options.chips or options.unhealthy or options.as_names):
-        raise misused("CHIPS, --unhealthy and -o name do not go with --available")
+    if options.available and (options.chips or options.unhealthy or options.watch or options.as_names):
+        raise misused("CHIPS, --unhealthy, --watch and -o name do not go with --available")
     if options.policy or options.model or options.reserve:
         if options.count is None:
             raise misused("--policy, --model and --reserve go with --available --count N")
@@ -106,12 +117,31 @@ def chips(options: ChipsOptions) -> int:
     if options.available:
         _available(options)
         return 0
+    return _listed(options, lambda: _chips(options), "cmgr chips")
+
+
+def _chips(options: ChipsOptions) -> Table[shapes.Chips]:
     told = source.read(options, "chips")
     wanted = _wanted(options.chips, (chip["id"] for chip in told.value["chips"]))
     rows = [c for c in told.value["chips"] if c["id"] in wanted and not (options.unhealthy and c["healthy"])]
     told = told._replace(value={**told.value, "chips": rows})
-    emit(options, told, texts.chips(told.value, page(heads=not options.no_headers)), (str(c["id"]) for c in rows))
-    return told.code
+    return Table(told, texts.chips(told.value, page(heads=not options.no_headers)), [str(c["id"]) for c in rows])
+
+
+def _listed(options: ChipsOptions | FaultsOptions, read: Callable[[], Table[Any]], command: str) -> int:
+    if not options.watch:
+        told, lines, names = read()
+        emit(options, told, lines, names)
+        return told.code
+    if options.as_names:
+        raise misused("--watch and -o name exclude each other")
+    from cmgr.cli.text import watch
+
+    def now() -> tuple[object, list[str]]:
+        told, lines, _ = read()
+        return told.value, lines if told.origin in USUAL else [told.origin, *lines]
+
+    return watch.table(now, command, as_json=options.as_json)
 
 
 def _wanted(spelled: Sequence[str] | None, there: Iterable[int]) -> frozenset[int]:
@@ -125,6 +155,10 @@ def _wanted(spelled: Sequence[str] | None, there: Iterable[int]) -> frozenset[in
 
 def faults(options: FaultsOptions) -> int:
     """Show the active faults, or all that are kept."""
+    return _listed(options, lambda: _faults(options), "cmgr faults")
+
+
+def _faults(options: FaultsOptions) -> Table[shapes.Faults]:
     since = None if options.since is None else source.now() - source.length("--since", options.since)
     past = options.all or since is not None
     told = _past_faults(options, since) if past else source.read(options, "faults")
@@ -137,8 +171,7 @@ def faults(options: FaultsOptions) -> int:
         told.value["faults"].sort(key=lambda row: texts.in_order(row, key))
     lines = texts.faults(told.value, page(heads=not options.no_headers), history=past)
     rows = [*told.value["faults"], *told.value["machine"]]
-    emit(options, told, lines, dict.fromkeys(row["code"] for row in rows))
-    return told.code
+    return Table(told, lines, [*dict.fromkeys(row["code"] for row in rows)])
 
 
 def explain(options: ExplainOptions) -> None:
@@ -181,7 +214,7 @@ def emit(
 
     `names`: what the rows of a list are called.
     """
-    if told.origin not in (source.SERVICE, source.HISTORY):
+    if told.origin not in USUAL:
         out.remark(told.origin)
     if options.as_names:
         out.lines(names)

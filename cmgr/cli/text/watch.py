@@ -1,4 +1,4 @@
-"""`cmgr status --watch`: the picture redrawn on a terminal; in a pipe a line for each change, and nothing else."""
+"""--watch: redrawn on a terminal; in a pipe a line for each change of the status, or a table when it changes."""
 
 import json
 import sys
@@ -36,6 +36,31 @@ def watch(read: Read, page: Callable[[], texts.Page], *, as_json: bool) -> int:
             told = _next(read, told)
     except KeyboardInterrupt:
         # The usual way to end it: no failure.
+        out.lines([""] if screen else [])
+        return 0
+
+
+def table(read: Callable[[], tuple[object, list[str]]], command: str, *, as_json: bool) -> int:
+    """Show a table until Ctrl-C, or until nobody reads any more. `read` returns the document and its lines.
+
+    An error of it ends the watch: nothing stands on the screen of which nobody knows whether it is so.
+    """
+    screen, before = sys.stdout.isatty() and not as_json, list[str]()
+    try:
+        while True:
+            told, shown = read()
+            lines = [json.dumps(told, ensure_ascii=False)] if as_json else shown
+            if screen:
+                sys.stdout.write(_CLEAR)
+                out.lines([*texts.cut(lines, out.width(), out.height() - 3, command), "", "Ctrl-C ends it"])
+            elif lines != before:
+                out.lines(lines)
+            before = lines
+            out.flush()
+            if out.nobody_reads():
+                return 0
+            threading.Event().wait(PERIOD)
+    except KeyboardInterrupt:
         out.lines([""] if screen else [])
         return 0
 

@@ -71,12 +71,17 @@ def screen(told: "shapes.Status", page: Page, height: int) -> list[str]:
     lines = status(told, page)
     if _height(lines, page.width) > height:
         lines = status(told, page, brief=True)
-    if _height(lines, page.width) <= height:
-        return lines
-    left = len(lines)
-    while lines and _height(lines, page.width) >= height:
-        lines.pop()
-    return [*lines, f"… {counted(left - len(lines), 'more line')}: cmgr status"]
+    return cut(lines, page.width, height, "cmgr status")
+
+
+def cut(lines: list[str], width: int, height: int, command: str) -> list[str]:
+    """Return as many of the lines as fit, and where that is not all, the command that shows the rest."""
+    kept = list(lines)
+    if _height(kept, width) <= height:
+        return kept
+    while kept and _height(kept, width) >= height:
+        kept.pop()
+    return [*kept, f"… {counted(len(lines) - len(kept), 'more line')}: {command}"]
 
 
 def _height(lines: Sequence[str], width: int) -> int:
