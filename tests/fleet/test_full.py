@@ -12,7 +12,7 @@ from tests.fleet.services import MEMBERS, TP, Appliance, services
 from tests.support.daemons.etcd import Cluster, Options
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.etcd
+pytestmark = [pytest.mark.etcd, pytest.mark.alone]
 
 
 @pytest.fixture

@@ -177,6 +177,7 @@ def test_a_new_file_has_the_tables_that_are_declared(path: Path) -> None:
     with engine.begin() as connection:
         schema.UPGRADES[2](connection)  # Makes whatever is not there.
         declared = script(connection.exec_driver_sql(TEXTS).scalars())
+    engine.dispose()
     golden = Path(schema.__file__).with_name("schema.sql")
     shipped = golden.read_text()
     if os.environ.get("CMGR_REWRITE_GOLDEN"):

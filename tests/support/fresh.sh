@@ -25,7 +25,7 @@ for suite in "$@"; do
     enter() {
         # shellcheck disable=SC2016
         unshare --mount --pid --fork --kill-child sh -c \
-            'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot --userspec=65534:65534 "$1" sh -c "cd /home/cmgr && HOME=/home $2"' - "$root" "$1"
+            'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot --userspec=65534:65534 "$1" sh -c "cd /home/cmgr && PATH=/usr/local/bin:/usr/bin:/bin HOME=/home $2"' - "$root" "$1"
     }
     old=$(chroot "$root" python3 -c 'import sys; print("old" if sys.version_info < (3, 11) else "")')
     version=$(chroot "$root" python3 -c 'import platform; print(platform.python_version())')

@@ -360,15 +360,17 @@ def test_what_nobody_waits_for_any_more_is_not_done(path: Path) -> None:
     running = ControlServer(path, [Route("POST", "/v1/orders/echo", "echo", answer, "", ARGS)], group=NO_GROUP)
     running.start()
     with closing(running), ExitStack() as stack:
-        for n in range(THREADS):
+        # No user but root has more than half of them.
+        busy = THREADS if os.geteuid() == 0 else THREADS // 2
+        for n in range(busy):
             _orders(stack, path, f"busy {n}")
-        eventually(lambda: len(begun) == THREADS, why="all who answer are busy")
+        eventually(lambda: len(begun) == busy, why="all who answer are busy")
         left, waits = _orders(stack, path, "left"), _orders(stack, path, "waits")
         waits.shutdown(socket.SHUT_WR)
         left.close()
         go_on.set()
         assert replies(heard(waits)) == [(200, {})]
-    assert sorted(map(str, begun)) == [*(f"busy {n}" for n in range(THREADS)), "waits"]
+    assert sorted(map(str, begun)) == [*(f"busy {n}" for n in range(busy)), "waits"]
 
 
 def _orders(stack: ExitStack, path: Path, text: str) -> socket.socket:

@@ -4,7 +4,7 @@ Their words: the maker's manual of npu-smi (`info -t health`, `info -t ecc`); nv
 reference page of `dcgmi diag` for the exit codes (DCGM at 1f7a418e, dcgmi/Diag.cpp: GetFailureResult).
 """
 
-import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -63,8 +63,7 @@ class Tools:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         for name in ("sh", "awk", "grep", "tr", "cat", "echo"):
-            found = next(p for place in os.get_exec_path() if (p := Path(place) / name).exists())
-            (folder / name).symlink_to(found)
+            (folder / name).symlink_to(shutil.which(name) or name)
 
     def has(self, name: str, **answers: tuple[str, int]) -> None:
         cases = ""
