@@ -66,6 +66,7 @@ systemd-nspawn systemd-container
 dnf dnf
 createrepo_c createrepo-c
 gpg gnupg
+ansible-playbook ansible-core
 END
     # Without what qemu-user recommends: that would have the kernel run every program of the other architecture.
     case $(uname -m) in

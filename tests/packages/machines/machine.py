@@ -102,6 +102,16 @@ class Place:
         self.mounts.append(place / "root")
         return place / "upper", place / "root"
 
+    def install(self, root: Path, *packages: str) -> None:
+        """Install packages of Debian in what is mounted there. Raises `CannotRun`."""
+        for file in ("etc/resolv.conf", "etc/hosts"):
+            shutil.copy(f"/{file}", root / file)
+        for words in (("update",), ("install", "--yes", "--no-install-recommends", *packages)):
+            command = ["chroot", str(root), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet=2", *words]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise CannotRun(f"{' '.join(packages)} cannot be installed: {done.stderr.strip()[-400:]}")
+
     def close(self) -> None:
         for mount in reversed(self.mounts):
             subprocess.run(["umount", "--lazy", str(mount)], check=False)
@@ -190,12 +200,15 @@ class Machine:
     def run(self, *command: str, user: str = "", within: float = 120) -> Done:
         """Run a command in the machine."""
         who = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if user else []
-        enter = ["nsenter", "-t", str(self._leader), "-m", "-u", "-i", "-n", "-p", "-C", "--"]
-        clean = ["env", "-i", f"PATH={PATH}", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"]
         done = subprocess.run(
-            [*enter, *clean, *who, *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=within, check=False
+            [*self.door(), *who, *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=within, check=False
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def door(self) -> tuple[str, ...]:
+        """Return words that run the command in the machine that stands behind them."""
+        enter = ("nsenter", "-t", str(self._leader), "-m", "-u", "-i", "-n", "-p", "-C", "--")
+        return (*enter, "env", "-i", f"PATH={PATH}", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
 
     def do(self, *command: str) -> str:
         """Run a command that must succeed, and return what it wrote."""

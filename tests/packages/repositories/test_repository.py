@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,28 +10,12 @@ import pytest
 from tests.packages import dists
 from tests.packages.conftest import Boot
 from tests.packages.machines.machine import Place
-from tests.packages.test_rpm import newer, stub
+from tests.packages.repositories.conftest import URL
+from tests.packages.test_rpm import stub
 
 __all__ = ["stub"]
 
 pytestmark = pytest.mark.alone
-
-URL = "file:///repo"
-
-
-@pytest.fixture(scope="module")
-def repository(owner: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One of this version and a later one."""
-    dist = tmp_path_factory.mktemp("dist")
-    for arch in dists.ARCHES:
-        for package in (dists.deb(arch), dists.rpm(arch)):
-            (dist / package.name).symlink_to(package)
-    later = dists.later(dists.deb(), tmp_path_factory.mktemp("later"), "8.0.0")
-    later.rename(dist / f"cmgr_8.0.0-1_{dists.DEB_NAMES[dists.NATIVE]}.deb")
-    newer(dist)
-    settings = [f"{name}={value}" for name, value in {**owner, "CMGR_DIST": dist, "URL": URL}.items()]
-    dists.said("env", *settings, "sh", str(dists.ROOT / "packaging/repo.sh"))
-    return dist / "repo"
 
 
 def test_apt_installs_upgrades_and_goes_back(boot: Boot, repository: Path) -> None:
