@@ -15,7 +15,7 @@ from io import BytesIO
 from typing import NamedTuple
 
 from cmgr import redact
-from cmgr.errors import CmgrError, sentence
+from cmgr.errors import CmgrError, RuntimeAils, sentence
 from cmgr.model.values.handling.questions import Question, Way
 from cmgr.model.values.services.containers import Container
 from cmgr.ports import Executing, Runtime
@@ -28,10 +28,14 @@ _SHOWN = 120
 
 
 class Reply(NamedTuple):
-    """Whether the container says that it serves, and its answer in words, of one line."""
+    """Whether the container says that it serves, and its answer in words, of one line.
+
+    `ended`: False of a command that may go on in the container: no runtime ends one that takes too long.
+    """
 
     good: bool
     words: str
+    ended: bool = True
 
 
 def ask(container: Container, question: Question, runtime: Runtime | None, seconds: float) -> Reply:
@@ -61,7 +65,7 @@ def _run(container: Container, question: Question, runtime: Runtime | None, seco
     try:
         code, output = runtime.run_inside(container.key, question.command, seconds)
     except CmgrError as error:
-        return Reply(False, _shown(sentence(error)))
+        return Reply(False, _shown(sentence(error)), ended=not isinstance(error, RuntimeAils))
     wrote = f": {_shown(output)}" if output.strip() and code else ""
     return Reply(code == 0, f"{one_line(question.command[0])} ended with code {code}{wrote}")
 

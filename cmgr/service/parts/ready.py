@@ -25,6 +25,9 @@ LEAST = timedelta(seconds=1)
 COMMANDS = timedelta(minutes=1)
 """Nor is a command run more often than this in a container, however often that begins anew: it is a process each."""
 
+DOUBLED = 6
+"""So often that pause is doubled at the most, while the last command may go on: else they would fill the container."""
+
 BACK = 2
 """So many good answers in a row says that one serves again which did not."""
 
@@ -32,16 +35,21 @@ Life = tuple[ContainerKey, str, Question]
 
 
 class Record:
-    """The outcome of one question in one life. `due`: when it is asked next, in seconds of the monotonic clock."""
+    """The outcome of one question in one life. `due`: when it is asked next, in seconds of the monotonic clock.
+
+    `left`: so many commands in a row may have been left to go on since it counts as one that does not serve.
+    """
 
     def __init__(self, due: float) -> None:
         self.due = due
         self.under_way = False
+        self.left = 0
         self._good = self._bad = 0
 
     def taken(self, reply: Reply, before: str, failures: int, *, late: bool) -> str:
         """Return whether the container serves, after this reply. `late`: it has had its time since its start."""
         self._good, self._bad = (self._good + 1, 0) if reply.good else (0, self._bad + 1)
+        self.left = 0 if reply.ended or before != UNHEALTHY else self.left + 1
         if reply.good:
             return HEALTHY if before != UNHEALTHY or self._good >= BACK else UNHEALTHY
         waits = before == HEALTHY or late
@@ -105,19 +113,21 @@ class Ready(Part):
                 continue
             if life[2].way is Way.COMMAND:
                 self._spared[life[0]] = at + COMMANDS.total_seconds()
-            record.due = at + self._pause(container, life[2]).total_seconds()
+            record.due = at + self._pause(container, record).total_seconds()
             if not record.under_way:
                 record.under_way = True
                 self._pool.submit(lambda c=container, r=record: self._ask(c, r))  # type: ignore[misc]
         return max(0.0, min(record.due for record in self._records.values()) - at) if self._records else None
 
-    def _pause(self, container: Container, question: Question) -> timedelta:
+    def _pause(self, container: Container, record: Record) -> timedelta:
         """Return how long it is before it is asked again."""
         pause = self._config.every
         if container.answer == STARTING and container.since is not None:
             waited = max(self._now() - container.since, timedelta())
             pause = min(pause, look_again_after(waited, LEAST, 1))
-        return max(pause, COMMANDS) if question.way is Way.COMMAND else pause
+        if container.ready is None or container.ready.way is not Way.COMMAND:
+            return pause
+        return max(pause, COMMANDS) * (1 << min(record.left, DOUBLED))
 
     def _ask(self, container: Container, record: Record) -> None:
         """Ask, and tell what has come of it. On a thread of the pool."""

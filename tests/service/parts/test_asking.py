@@ -206,7 +206,9 @@ def test_a_command_that_ends_with_0_is_a_good_answer() -> None:
 
 @pytest.mark.parametrize("error", [ContainerError("cannot run test in web: no such program"), RuntimeAils("too long")])
 def test_a_command_that_cannot_be_run_is_told(error: ContainerError) -> None:
-    assert ask(WEB, question("exec test"), Speaking(error=error), 3.0) == Reply(False, error.message)
+    assert ask(WEB, question("exec test"), Speaking(error=error), 3.0) == Reply(
+        False, error.message, ended=not isinstance(error, RuntimeAils)
+    )
 
 
 def test_who_runs_no_commands_says_so() -> None:

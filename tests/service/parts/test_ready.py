@@ -7,6 +7,7 @@ import pytest
 
 from cmgr.config.settings import Config
 from cmgr.config.settings import Ready as Settings
+from cmgr.errors import RuntimeAils
 from cmgr.model.reduce import reduce
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.handling.questions import question
@@ -27,9 +28,12 @@ class Answering(Speaking):
     """A runtime whose containers run a command with this code."""
 
     code = 1
+    failure: RuntimeAils | None = None
 
     def run_inside(self, key: object, command: object, seconds: float) -> tuple[int, str]:
         self.asked.append(((), seconds))
+        if self.failure is not None:
+            raise self.failure
         return self.code, ""
 
 
@@ -112,6 +116,20 @@ def test_a_command_is_run_once_a_minute_at_most_whatever_is_set() -> None:
     assert len(scene.runtime.asked) == 1
     assert scene.part.look_round(60.0) == 60.0
     eventually(lambda: len(scene.runtime.asked) == 2)
+
+
+def test_a_command_that_hangs_is_run_ever_more_seldom_for_no_runtime_ends_it() -> None:
+    scene = Scene(now=T0 + timedelta(hours=1))
+    scene.runtime.failure = RuntimeAils("cannot run test in web: it did not answer within 5 s")
+    pauses: list[float] = []
+    for _ in range(12):
+        scene.ask(1, minutes=pauses[-1] / 60 if pauses else 1)
+        pauses.append(scene.part.look_round(scene.at) or 0)
+    assert pauses == [60, 60, 60, 60, 120, 240, 480, 960, 1920, 3840, 3840, 3840], "not before it is told"
+    scene.runtime.failure = None
+    scene.ask(0, minutes=64)
+    scene.ask(0, minutes=64)
+    assert scene.part.look_round(scene.at) == 60
 
 
 @pytest.mark.parametrize(
