@@ -49,7 +49,7 @@ def episode(path: str, ring: int, known: "list[shapes.Episode]") -> "shapes.Time
 def held_on(path: str, chips: Iterable[int]) -> list[str]:
     """Return the containers on these chips that wait for their start, or are being started."""
     rows = [row for row in status(path)["containers"] if not {*chips}.isdisjoint(row["chips"])]
-    return [row["called"] for row in rows if row["status"] not in OVER]
+    return [row["called"] for row in rows if row["status"] not in (*OVER, "down")]  # Nobody starts what is down.
 
 
 def group(path: str, name: str, number: int) -> bool:

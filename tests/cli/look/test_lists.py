@@ -5,9 +5,11 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cmgr.cli.text import progress
 from cmgr.service.door.routes import Request
 from cmgr.words import stamp
 from tests.cli.conftest import Home, answers
@@ -140,3 +142,20 @@ def test_what_waits_for_a_chip_is_followed_when_that_is_released(real: Service) 
     real.inject(7, "80818C00", "cleared")
     told = real.cmgr("release", "7", "--wait")
     assert (told.code, told.out.splitlines()[0]) == (0, "chip 7: released")
+
+
+@pytest.mark.parametrize(
+    ("status", "waits"), [("paused", True), ("resuming", True), ("running", False), ("failed", False), ("down", False)]
+)
+def test_of_a_released_chip_those_are_followed_that_are_started_now(home: Home, status: str, waits: bool) -> None:
+    shown = answers(recovering(), [])
+
+    def told(request: Request) -> Mapping[str, object]:
+        answer: Mapping[str, Any] = shown(request)
+        rows = [{**row, "status": status if row["name"] == "a" else "running"} for row in answer["containers"]]
+        return {**answer, "containers": rows}
+
+    server = door(home.socket, told)
+    server.start()
+    with closing(server):
+        assert progress.held_on(str(home.socket), [0, 1, 2, 3]) == ["a"] * waits
