@@ -105,14 +105,13 @@ from cmgr.model.values.messages.facts import (
     RuntimeDown,
     RuntimeFound,
     RuntimeUp,
-    SharesMade,
     Tick,
     TroubleMet,
 )
 from cmgr.model.values.messages.fleet_facts import FleetTold
 from cmgr.model.values.messages.health_facts import Answered, HangsSeen, HealthTold, RulesRead
 from cmgr.model.values.messages.piece_facts import StragglersSeen
-from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
 from cmgr.model.values.services.containers import Container

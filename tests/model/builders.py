@@ -40,7 +40,7 @@ from cmgr.model.values.messages.commands import (
     WriteGroup,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
-from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.model.values.node import SYSTEMD, Node, known_faults
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.cdi import Spec
@@ -104,7 +104,7 @@ def _answer(command: Action) -> facts.Answer:  # noqa: C901 - a flat table, a li
         case RunTest():
             return ChipsTested(command.id, command.ring)
         case MakeShares():
-            return facts.SharesMade(command.id, command.ring)
+            return SharesMade(command.id, command.ring)
         case StopContainer():
             return facts.ContainerStopped(command.id, command.key)
         case StartContainer():

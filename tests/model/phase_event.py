@@ -32,7 +32,7 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.messages.documents import Seen
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
-from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import HEALTHY, Exit
@@ -149,7 +149,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "reset done: failed": _reset("the driver said no"),
     "reset done: refused": _reset("process 7 is on chip 0", refused=True),
     "chips tested: nobody has asked": lambda _: ChipsTested(CommandId("test-1"), RingId(0), {ChipId(0): "it is slow"}),
-    "shares made: nobody has asked": lambda _: facts.SharesMade(CommandId("shares-1"), RingId(0)),
+    "shares made: nobody has asked": lambda _: SharesMade(CommandId("shares-1"), RingId(0)),
     "runtime found": lambda _: facts.RuntimeFound("containerd"),
     "runtime up": lambda _: facts.RuntimeUp("docker"),
     "runtime down": lambda _: facts.RuntimeDown("docker", "connection refused"),

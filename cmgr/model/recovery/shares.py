@@ -19,7 +19,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, lost_names, lost_shares, with_shares
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.commands import MakeShares, NoteKind
-from cmgr.model.values.messages.facts import SharesMade
+from cmgr.model.values.messages.reset_facts import SharesMade
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container

@@ -49,10 +49,9 @@ from cmgr.model.values.messages.facts import (
     OutputRead,
     RestartPolicySet,
     RingRead,
-    SharesMade,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
-from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Originating, Placing, Runtime
 from cmgr.service.work.around import Around
 from cmgr.service.work.last_words import last_words

@@ -13,7 +13,7 @@ from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
 from cmgr.model.values.messages.health_facts import HealthTold
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
-from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.origins import Origin
 from cmgr.model.values.troubles import Trouble
@@ -91,15 +91,6 @@ class RingRead:
     command: CommandId
     ring: RingId
     reports: tuple[ChipReport, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SharesMade:
-    """Answers `MakeShares`. `error` empty: the driver did all that it could, and a read-out says what there is."""
-
-    command: CommandId
-    ring: RingId
-    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""The answers about a reset: that it is prepared, what became of it, and whether its chips have passed their test."""
+"""The answers about a reset: that it is prepared, what became of it, whether its chips have passed their test, and that
+the shares which it took are made again.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -39,4 +41,13 @@ class ChipsTested:
     command: CommandId
     ring: RingId
     failed: Mapping[ChipId, str] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SharesMade:
+    """Answers `MakeShares`. `error` empty: the driver did all that it could, and a read-out says what there is."""
+
+    command: CommandId
+    ring: RingId
     error: str = ""
