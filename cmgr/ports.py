@@ -5,7 +5,7 @@ Read together these five interfaces are the best summary of what cmgr does. They
 `tests/`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
@@ -282,6 +282,14 @@ class Originating(Protocol):
 
         Its `word` is empty where that cannot be told. Blocks up to 5 s. Any thread. Does not raise.
         """
+
+
+@runtime_checkable
+class Booting(Protocol):
+    """A runtime that has containers which use no chip, too, so that it does not list them."""
+
+    def ended_by_boot(self) -> Iterable[Container]:
+        """Return those that run, of all that there are. Blocks as `list`. Safe to repeat. Raises as `list`."""
 
 
 @runtime_checkable

@@ -23,6 +23,7 @@ from cmgr.errors import ConfigError, Misused, chain
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Exercise
 from cmgr.model.values.handling.catalog import is_of_machine
+from cmgr.model.values.handling.policy import RebootWhen
 from cmgr.vendor import vendors
 from cmgr.words import counted
 
@@ -307,6 +308,8 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "faults.mode: replace needs the table in faults.file that replaces the built-in one"
     if config.faults.rules_mode == "replace" and not config.faults.rules:
         yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
+    if (config.machine.reboot is RebootWhen.WINDOW) != bool(config.machine.reboot_window):
+        yield 'machine.reboot_window: either both this and reboot = "window", or none of them'
     yield from _of_strangers(config)
     yield from of_fleet(config.fleet)
     yield from of_receivers(config.alarms.receivers)

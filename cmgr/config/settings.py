@@ -420,6 +420,7 @@ class Config:
             spares=self.spares,
             software_window=self.faults.software_window,
             machine_quiet=self.machine.quiet,
+            reboot=self.machine.rebooting(),
             cdi_chips=self.cdi.chips,
             ignore=self.containers.ignore,
             ready=tuple(row.asking() for row in self.ready.services),

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
+from cmgr.model.values.handling.calendar import Window
+from cmgr.model.values.handling.policy import RebootPolicy, RebootWhen
 
 AUTO, NONE = "auto", "none"
 
@@ -40,11 +42,29 @@ class Machine:
             within=("1m", "90d"),
         ),
     ] = timedelta(hours=24)
+    reboot: Annotated[
+        RebootWhen,
+        Meta(
+            "When cmgr reboots the machine by itself, where nothing else brings chips back: in reboot_window, or as "
+            "soon as nothing is in its way; at most once a day."
+        ),
+    ] = RebootWhen.NEVER
+    reboot_delay: Annotated[
+        timedelta,
+        Meta(
+            "How long before that it is announced, and can be called off: cmgr cancel --reboot.", within=("1m", "24h")
+        ),
+    ] = timedelta(minutes=5)
+    reboot_window: Annotated[tuple[Window, ...], Meta('When the machine may be rebooted with reboot = "window".')] = ()
     smartctl: Annotated[str, Meta("The program that asks disks.", form=Form.PATH)] = "/usr/sbin/smartctl"
     ipmitool: Annotated[str, Meta("The program that asks the BMC.", form=Form.PATH)] = "/usr/bin/ipmitool"
     root: Annotated[
         str, Meta("The directory where /sys, /proc, /dev/kmsg and /etc/fstab are looked for.", form=Form.PATH)
     ] = "/"
+
+    def rebooting(self) -> RebootPolicy:
+        """Return the part that decisions depend on."""
+        return RebootPolicy(self.reboot, self.reboot_delay, self.reboot_window)
 
 
 def wanted(settings: Machine, driver: str) -> tuple[str, ...]:

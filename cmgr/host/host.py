@@ -31,6 +31,23 @@ def obstacle(bus: str, pid: int) -> str:
     return "systemd has not begun it"
 
 
+def unstarted(bus: str, pid: int) -> str:
+    """Return why nobody would start this cmgr after a boot; nothing where systemd does. Blocks for 5 s."""
+    if why := obstacle(bus, pid):
+        return f"nobody would start cmgr after the boot: {why}"
+    from cmgr.host.bus import Bus
+
+    try:
+        with Bus(bus, "ask systemd for cmgr's unit", 5.0) as line:
+            name = line.property(line.ask("GetUnitByPID", "u", pid), "Unit", "Id")
+            state = line.ask("GetUnitFileState", "s", name)  # The unit itself says what was true at the last reload.
+    except ContainerError as error:
+        return bare(chain(error), "ask")
+    return (
+        "" if state == "enabled" else f"nobody would start cmgr after the boot: its unit is {state or 'not installed'}"
+    )
+
+
 class Host:
     """Any thread. `obstacle`: what the function of that name says, where that is known already."""
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 
 from cmgr.model.containers.together.projects import unready_until
 from cmgr.model.holds.obstacles import Block, slot_blocker, start_blocker
+from cmgr.model.recovery.reboots import in_the_way
 from cmgr.model.recovery.resetting import unsafe_reset
 from cmgr.model.scope import halting
 from cmgr.model.values.chips import ChipId, listed
@@ -13,6 +14,7 @@ from cmgr.model.values.messages.commands import (
     PrepareReset,
     ResetRing,
     RunTest,
+    ScheduleReboot,
     StartContainer,
     StopContainer,
     WriteCdi,
@@ -28,10 +30,8 @@ def unsafe(node: Node, command: Command) -> str:
     start without a hold is worse than a recovery that waits.
     """
     match command:
-        case PrepareReset(order=order):
-            return unsafe_reset(node, order.ring)
-        case ResetRing():
-            return unsafe_reset(node, command.ring)
+        case PrepareReset(order=ResetRing(ring=ring)) | ResetRing(ring=ring):
+            return unsafe_reset(node, ring)
         case RunTest():
             return _on(node, command.chips)
         case StartContainer():
@@ -42,6 +42,8 @@ def unsafe(node: Node, command: Command) -> str:
             if blocker.kind is Block.CHIP or halting(node, command.key) is not None:
                 return blocker.why
             return slot_blocker(node, hold)
+        case ScheduleReboot(delay=delay) if delay is not None:
+            return next(in_the_way(node), "")
         case WriteCdi():
             return doubled(node)
         case MakeShares():

@@ -21,6 +21,7 @@ from cmgr.model.holds.tries import try_anew
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered
+from cmgr.model.recovery.reboots import reboot_cancel_ordered
 from cmgr.model.recovery.shares import try_shares_again
 from cmgr.model.turn import Turn
 from cmgr.model.values import standing
@@ -46,6 +47,7 @@ from cmgr.model.values.messages.facts import (
     SlotRemoveOrdered,
 )
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
+from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services import groups, slots
 
@@ -73,8 +75,8 @@ def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a 
             runtime_forgotten(turn, fact)
         case ChipForgetOrdered():
             piece_forgotten(turn, fact)
-        case MaintenanceOrdered():
-            maintenance_ordered(turn, fact)
+        case MaintenanceOrdered() | RebootCancelOrdered():
+            _of_machine(turn, fact)
         case MoveOrdered():
             move_ordered(turn, fact)
         case SlotOrdered():
@@ -89,6 +91,13 @@ def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a 
             reported(turn, fact)
         case _:
             assert_never(fact)
+
+
+def _of_machine(turn: Turn, fact: MaintenanceOrdered | RebootCancelOrdered) -> None:
+    if isinstance(fact, MaintenanceOrdered):
+        maintenance_ordered(turn, fact)
+    else:
+        reboot_cancel_ordered(turn, fact)
 
 
 def after_restart(node: Node, at: datetime) -> Node:

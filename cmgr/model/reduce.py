@@ -64,13 +64,15 @@ from cmgr.model.holds.settling import output_read
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.numbers import chips_meant
 from cmgr.model.orders import after_restart, ordered
+from cmgr.model.recovery.answered import OfResets, order_answered
 from cmgr.model.recovery.drills import begin_drills, fault_pretended
 from cmgr.model.recovery.mercy import mercy_at
 from cmgr.model.recovery.ordered_resets import lapse_orders
+from cmgr.model.recovery.reboots import look_at_reboot, machine_booted, reboot_times
 from cmgr.model.recovery.recovery import advance
-from cmgr.model.recovery.resetting import await_tardy, chips_tested, refused, reset_done, reset_prepared, verify
+from cmgr.model.recovery.resetting import await_tardy, refused, reset_done, verify
 from cmgr.model.recovery.restraint import let_go
-from cmgr.model.recovery.shares import shares_made, shares_read
+from cmgr.model.recovery.shares import shares_read
 from cmgr.model.scope import handled_faults
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, rings_of, with_shares
@@ -111,7 +113,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.messages.fleet_facts import FleetTold
 from cmgr.model.values.messages.health_facts import Answered, HangsSeen, HealthTold, RulesRead
 from cmgr.model.values.messages.piece_facts import StragglersSeen
-from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
+from cmgr.model.values.messages.reset_facts import ResetDone
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
 from cmgr.model.values.services.containers import Container
@@ -200,9 +202,7 @@ _Told = (
     | StragglersSeen
     | CdiWritten
     | OutputRead
-    | ResetPrepared
-    | SharesMade
-    | ChipsTested
+    | OfResets
 )
 
 
@@ -212,12 +212,8 @@ def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line
             machine_told(turn, fact)
         case OutputRead():
             output_read(turn, fact)
-        case ResetPrepared():
-            reset_prepared(turn, fact)
-        case SharesMade():
-            shares_made(turn, fact)
-        case ChipsTested():
-            chips_tested(turn, fact)
+        case _ if isinstance(fact, OfResets):
+            order_answered(turn, fact)
         case CalendarRead():
             calendar_read(turn, fact.openings)
         case FaultPretended():
@@ -287,6 +283,7 @@ def _settle(turn: Turn) -> None:
     while _moves(turn) and rounds < MOST_ROUNDS:
         rounds += 1
     let_go(turn)
+    look_at_reboot(turn)
     write_files(turn)
     agree(turn)
 
@@ -321,6 +318,7 @@ def _chips_listed(turn: Turn, fact: ChipsListed) -> None:
 
 
 def _restarted(turn: Turn, fact: Restarted) -> None:
+    machine_booted(turn, fact.boot)
     _begun_anew(turn, fact)
     calendar_read(turn, fact.openings)
     machine_restarted(turn, fact.sources)
@@ -483,7 +481,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += lapses(node)
     times += machine_lapses(node)
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
-    times.append(node.cdi.retry_at)
+    times += [node.cdi.retry_at, *reboot_times(node)]
     times += [g.retry_at for g in node.fleet_groups.values() if g.asked is None]
     times += [*(kept.until for kept in node.reservations.values()), *node.left.values()]
     times.append(node.maintenance.until if node.maintenance is not None else None)

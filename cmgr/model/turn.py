@@ -29,7 +29,7 @@ from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.groups import Group
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.slots import Slot
-from cmgr.model.values.standing import ResetOrder
+from cmgr.model.values.standing import Reboot, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
 _Book = dict[FaultKey, Fault]
@@ -193,6 +193,10 @@ class Turn:
             return False
         failed = ring.failures > 0 or ring.phase in REBOOTING
         return failed or report.chip in self.node.down or (bool(ring.resets) and not report.error)
+
+    def put_reboot(self, reboot: Reboot) -> None:
+        if self.node.reboot != reboot:
+            self.node = replace(self.node, reboot=reboot)
 
     def put_slot(self, slot: Slot) -> None:
         self.node = replace(self.node, slots={**self.node.slots, slot.name: slot})

@@ -19,7 +19,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.machine.pretended import Pretended
 from cmgr.errors import ConfigError, DriverError, RuntimeDown
 from cmgr.frozen import replace
-from cmgr.host.host import host_of
+from cmgr.host.host import host_of, unstarted
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.messages.facts import CalendarRead, Event, Fact, Reconfigured, Restarted, Resync
 from cmgr.model.values.node import SYSTEMD, brought_by_image, known_runtimes, only_covers, units_known
@@ -55,6 +55,7 @@ from cmgr.service.parts.hangs import Hangs
 from cmgr.service.parts.quarter import Quarter
 from cmgr.service.parts.ranks import Ranks
 from cmgr.service.parts.ready import Ready
+from cmgr.service.parts.rebooting import Reboots, this_boot
 from cmgr.service.parts.stragglers import Stragglers
 from cmgr.service.parts.tellers import Drives, MachineSources, Opened, Summary, refusal
 from cmgr.service.reloading import Reload, Reloader
@@ -122,7 +123,9 @@ class Service:
         fleet = open_fleet(core)
         self._ranks = Ranks(self._driver, self._exports.host, node, fleet)
         self._agreement = add(Agreement(core, fleet, self._ranks.told))
-        self._drills = add(Drills(self._driver, host_of(config.systemd.bus), put, clock.now))
+        host, bus = host_of(config.systemd.bus), config.systemd.bus
+        self._reboots = add(Reboots(core, host, self._opened.all, partial(unstarted, bus, os.getpid())))
+        self._drills = add(Drills(self._driver, host, put, clock.now))
         sources = bundle_parts.Sources(self._driver, self._opened.all, database, node, clock.now)
         self._around = add(Surroundings(config, sources, put, log))
         self._cdi = add(Cdi(core, lambda: bool(self._database.damage)))
@@ -194,13 +197,19 @@ class Service:
             self._loop.node = replace(self._loop.node, catalog=load_catalog(self._config, self._log.warn))
         self._cdi.know(name)
         write = lambda order: self._cdi.files.write(order.specs)  # noqa: E731
-        around = replace(self._agreement.around(self._around.around), write_cdi=write, codes=self._drills.codes)
+        around = replace(
+            self._agreement.around(self._around.around),
+            write_cdi=write,
+            codes=self._drills.codes,
+            reboot=self._reboots.schedule,
+        )
         self._workers = Workers(self._driver, self._opened.all, self._opened.take, self._log.bug, around)
 
     def _restarted(self) -> Restarted:
         covering = () if self._config.systemd.units or not only_covers(self._loop.node) else (SYSTEMD,)
         openings, runtimes = self._timetable.read(), tuple(self._opened.all)
-        return Restarted(self._driver.chips(), runtimes, openings, self._agreement.name, covering, self._machine.names)
+        told = self._driver.chips(), runtimes, openings, self._agreement.name, covering
+        return Restarted(*told, self._machine.names, this_boot())
 
     def _resync(self, fact: Resync) -> None:
         self._opened.find()

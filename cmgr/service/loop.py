@@ -14,6 +14,7 @@ from cmgr.model.values.messages.commands import (
     PrepareReset,
     PretendFault,
     ResetRing,
+    ScheduleReboot,
     SetRestartPolicy,
     StopContainer,
     WriteCdi,
@@ -216,6 +217,9 @@ def unwritten(action: Action, trouble: str) -> CmgrError | None:
         return ResetRefused(f"nothing is reset that could not be noted: {trouble}")
     if isinstance(action, PretendFault):
         return CmgrError(f"no drill is begun that could not be noted: {trouble}")
+    if isinstance(action, ScheduleReboot) and action.delay is not None:
+        # If cmgr died now, its next life would order a second one within a day.
+        return RuntimeDown(f"nothing is rebooted that could not be noted: {trouble}")
     if isinstance(action, WriteCdi):
         # If cmgr died now, a container could run on chips that its next life does not know of.
         return CmgrError(f"what is not noted is not written: {trouble}")

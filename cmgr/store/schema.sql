@@ -387,6 +387,7 @@ CREATE TABLE origins (
     kind TEXT DEFAULT '' NOT NULL,
     root TEXT DEFAULT '' NOT NULL,
     doubted TEXT,
+    boots BOOLEAN DEFAULT 1 NOT NULL,
     PRIMARY KEY (runtime)
 );
 CREATE TABLE outages (
@@ -404,6 +405,21 @@ CREATE TABLE outcomes (
     outcome TEXT NOT NULL,
     episodes INTEGER NOT NULL,
     PRIMARY KEY (outcome)
+);
+CREATE TABLE reboot (
+    id INTEGER NOT NULL,
+    stage TEXT NOT NULL,
+    since TEXT NOT NULL,
+    reason TEXT DEFAULT '' NOT NULL,
+    what TEXT DEFAULT '' NOT NULL,
+    pieces TEXT DEFAULT '[]' NOT NULL,
+    due TEXT,
+    boot TEXT DEFAULT '' NOT NULL,
+    age_us INTEGER DEFAULT 0 NOT NULL,
+    retry_at TEXT,
+    vain TEXT DEFAULT '[]' NOT NULL,
+    episodes TEXT DEFAULT '[]' NOT NULL,
+    PRIMARY KEY (id)
 );
 CREATE TABLE reservations (
     chip INTEGER NOT NULL,

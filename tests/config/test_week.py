@@ -130,6 +130,16 @@ def test_all_mistakes_in_drills_are_told_at_once() -> None:
     )
 
 
+def test_a_window_for_a_reboot_and_the_wish_for_one_belong_together() -> None:
+    for wish in ({"machine.reboot": "window"}, {"machine.reboot": "now", "machine.reboot_window": ["Sun 03:00-05:00"]}):
+        with pytest.raises(ConfigError, match=r"machine\.reboot_window: either both"):
+            load(None, environ={}, overrides=wish)
+    policy = load(
+        None, environ={}, overrides={"machine.reboot": "window", "machine.reboot_window": ["Sun 03:00-05:00"]}
+    ).policy()
+    assert (policy.reboot.when, [*policy.windows()]) == ("window", ["machine.reboot_window"])
+
+
 def test_a_drill_is_read() -> None:
     rows = [{"name": "a", "when": "Sat 03:00", "what": "fault", "container": "llm", "code": "80E24E00"}]
     (drill,) = load(None, environ={}, overrides={"drills": rows}).policy().drills

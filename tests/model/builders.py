@@ -33,6 +33,7 @@ from cmgr.model.values.messages.commands import (
     ReadRing,
     ResetRing,
     RunTest,
+    ScheduleReboot,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -40,6 +41,7 @@ from cmgr.model.values.messages.commands import (
     WriteGroup,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
+from cmgr.model.values.messages.reboot_facts import Boot, RebootScheduled
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.model.values.node import SYSTEMD, Node, known_faults
 from cmgr.model.values.rings import Phase, Ring
@@ -115,6 +117,8 @@ def _answer(command: Action) -> facts.Answer:  # noqa: C901 - a flat table, a li
             return facts.OutputRead(command.id, command.key)
         case WriteCdi():
             return facts.CdiWritten(command.id)
+        case ScheduleReboot():
+            return RebootScheduled(command.id)
         case PretendFault():
             return facts.FaultPretended(command.id, command.chip, command.drill)
         case WriteGroup():
@@ -184,6 +188,7 @@ class Cmgr:
         self.cures = True
         self.prepares = True
         self.files: tuple[Spec, ...] = ()
+        self.boot = Boot("boot 1", timedelta(days=2))
         self.policy = replace(policy, retry=replace(policy.retry, settle=seconds(settle)))
         self.catalog = catalog
         self.pending: list[Action] = []
@@ -197,7 +202,7 @@ class Cmgr:
         """Let a life of the process begin, with what is stored."""
         self.node = replace(stored(self.node), policy=self.policy, catalog=self.catalog)
         self.pending = []
-        self.tell(facts.Restarted(self.chips, self.runtimes, appliance=self.appliance))
+        self.tell(facts.Restarted(self.chips, self.runtimes, appliance=self.appliance, boot=self.boot))
 
     def tell(self, fact: facts.Fact) -> list[Command]:
         """Let cmgr take in one fact, and return what it decided."""
@@ -331,7 +336,7 @@ class Cmgr:
             case WriteCdi():
                 self.files = command.specs
                 return {}
-            case RunTest():
+            case RunTest() | ScheduleReboot():
                 return {}
             case PrepareReset() | WriteGroup() | ReadGroup():
                 raise AssertionError("this machine does nothing for it")

@@ -26,6 +26,7 @@ from cmgr.model.values.messages.commands import (
     ReadRing,
     ResetRing,
     RunTest,
+    ScheduleReboot,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -273,7 +274,7 @@ class Machine:
                 reports = tuple(self._report(c, fails) for c in command.chips)
                 unwell = fails and command.after_reset
                 return {"reports": tuple(replace(r, unwell="a hook says no") if unwell else r for r in reports)}
-            case PrepareReset():
+            case PrepareReset() | ScheduleReboot():
                 return {}
             case ResetRing():
                 return self._reset(command, fails)
@@ -320,8 +321,7 @@ class Machine:
         return self.booting.get(chip, T0) <= self.now
 
     def _users(self, chip: int) -> list[object]:
-        users: list[object] = [r for r in self.truth.values() if r.running and chip in r.chips]
-        return users + ([chip] if chip in self.processes else [])
+        return [*(r for r in self.truth.values() if r.running and chip in r.chips), *({chip} & self.processes)]
 
     def _reset(self, command: ResetRing, fails: bool) -> dict[str, Any]:
         busy = [c for c in command.chips if self._users(c)]

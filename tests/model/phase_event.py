@@ -24,6 +24,7 @@ from cmgr.model.values.messages.commands import (
     ReadRing,
     ResetRing,
     RunTest,
+    ScheduleReboot,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -32,6 +33,7 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.messages.documents import Seen
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
+from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered, RebootScheduled
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.rings import Phase
@@ -174,6 +176,8 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "restart policy set: failed": _policy(error="timed out"),
     "output read: a": lambda _: facts.OutputRead(CommandId("output-1"), key("a"), "out of memory"),
     "fault pretended: nobody has asked": lambda _: facts.FaultPretended(CommandId("fault-1"), ChipId(0), "saturday"),
+    "reboot scheduled: nobody has asked": lambda _: RebootScheduled(CommandId("reboot-1")),
+    "reboot cancel ordered: there is none": lambda _: RebootCancelOrdered("uid 0"),
     "cdi written: nobody has asked": lambda _: facts.CdiWritten(CommandId("cdi-1")),
     "fleet up": lambda _: fleet_facts.FleetUp("word"),
     "fleet down": lambda _: fleet_facts.FleetDown("timed out"),
@@ -240,6 +244,8 @@ def words(command: Action) -> str:  # noqa: C901 - a flat table, a line a comman
             return f"output of {command.name}"
         case PretendFault():
             return f"pretend {command.code} on {command.chip}"
+        case ScheduleReboot():
+            return f"reboot in {command.delay}"
         case WriteCdi():
             return "write the CDI files"
         case WriteGroup():

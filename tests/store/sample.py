@@ -20,7 +20,7 @@ from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.outages import Outage, OutageCause
 from cmgr.model.values.services.slots import Reservation, Slot
-from cmgr.model.values.standing import Maintenance, ResetOrder
+from cmgr.model.values.standing import Maintenance, Reboot, RebootStage, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from tests.store import values
 from tests.store.values import CHIP, CODE, KEY, NOW, RING
@@ -158,6 +158,19 @@ NODE = Node(
     slots={"chat": _slot},
     reset_orders={RING: ResetOrder(RING, CHIP, NOW, "root", stop=True, done=True)},
     maintenance=Maintenance(NOW, LATER, "root"),
+    reboot=Reboot(
+        RebootStage.ANNOUNCED,
+        NOW,
+        "it is needed",
+        "chip 3",
+        frozenset({"GPU-1"}),
+        LATER,
+        "boot 1",
+        LATER - NOW,
+        LATER,
+        frozenset({"GPU-2"}),
+        {RING: 5},
+    ),
     troubles={TROUBLE.key: TROUBLE},
     occasions={OCCASION.name: OCCASION},
     serial=77,

@@ -33,6 +33,8 @@ AHEAD = {
     "Healing.due": SPAN,
     "MachineFault.until": SPAN,
     "Maintenance.until": SPAN,
+    "Reboot.due": SPAN,
+    "Reboot.retry_at": SPAN,
     "Reservation.until": LONGEST_RESERVATION,
     "Ring.deadline": timedelta(minutes=10),
     "Ring.not_before": SPAN,
@@ -42,7 +44,8 @@ AHEAD = {
 PAST = {
     "Container.paused", "Container.since", "Container.steady", "Container.unsteady", "Fault.changed", "Fault.risen",
     "Group.began", "Group.since", "Healing.given_up", "Healing.since", "Healing.times", "Isolation.clean_since",
-    "MachineFault.changed", "Maintenance.since", "Outage.since", "Outage.up", "ResetOrder.at", "Restraint.kept",
+    "MachineFault.changed", "Maintenance.since", "Outage.since", "Outage.up", "Reboot.since", "ResetOrder.at",
+    "Restraint.kept",
     "Restraint.opened", "Restraint.since", "Ring.began", "Ring.blocked", "Ring.lulls", "Ring.resets", "Ring.since",
     "Tally.last", "Tally.recovered", "Tally.risen", "Tally.times",
 }  # fmt: skip

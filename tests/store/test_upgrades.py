@@ -40,6 +40,7 @@ OF_0_1_0 = replace(
     machine_faults={},
     origins={},
     outages={},
+    reboot=None,
     holds={
         key: replace(hold, sick=0, inherited=False, wish=frozenset(), short="", reason="")
         for key, hold in sample.NODE.holds.items()
@@ -156,7 +157,7 @@ def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Pa
     assert node.missing == {}
     boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
     containers = {key: replace(c, vouches=frozenset[ContainerKey]()) for key, c in sample.NODE.containers.items()}
-    assert node == replace(sample.NODE, chips=boardless, missing={}, containers=containers, outages={})
+    assert node == replace(sample.NODE, chips=boardless, missing={}, containers=containers, outages={}, reboot=None)
     with open_reader(path) as reader:
         lives = reader.lives()
     assert lives.counted is not None, "downtime is counted from then on"

@@ -21,7 +21,7 @@ from cmgr.model.values.services.groups import Group, GroupPhase, Round
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.outages import Outage, OutageCause
 from cmgr.model.values.services.slots import Reservation, Slot
-from cmgr.model.values.standing import Maintenance, ResetOrder
+from cmgr.model.values.standing import Maintenance, Reboot, RebootStage, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
 NOW = datetime(2026, 3, 1, 3, 0, 0, 250, tzinfo=UTC)
@@ -244,6 +244,21 @@ troubles = st.builds(
     codes=st.lists(texts, max_size=2).map(tuple),
     containers=st.lists(texts, max_size=2).map(tuple),
 )
+reboots = st.none() | st.builds(
+    Reboot,
+    stage=st.sampled_from(RebootStage),
+    since=times,
+    reason=texts,
+    what=texts,
+    pieces=st.frozensets(texts, max_size=2),
+    due=maybe_times,
+    boot=texts,
+    age=durations,
+    retry_at=maybe_times,
+    vain=st.frozensets(texts, max_size=2),
+    episodes=st.dictionaries(ring_ids, numbers, max_size=2),
+    command=st.none(),
+)
 maintenance = st.none() | st.builds(Maintenance, since=times, until=maybe_times, who=texts)
 
 
@@ -277,6 +292,7 @@ nodes = st.builds(
     reservations=st.lists(reservations, max_size=3).map(lambda found: {kept.chip: kept for kept in found}),
     slots=st.lists(slots, max_size=3).map(lambda found: {slot.name: slot for slot in found}),
     maintenance=maintenance,
+    reboot=reboots,
     occasions=st.lists(st.builds(Occasion, texts, times, st.frozensets(ring_ids, max_size=2)), max_size=2).map(
         lambda found: {each.name: each for each in found}
     ),

@@ -20,6 +20,7 @@ from cmgr.model.values.life import ThisLife
 from cmgr.model.values.lookup import grouped
 from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.messages.commands import CommandId
+from cmgr.model.values.messages.reboot_facts import Boot
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.cdi import Spec
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -28,7 +29,7 @@ from cmgr.model.values.services.healing import Hang, Healing
 from cmgr.model.values.services.origins import Origin
 from cmgr.model.values.services.outages import Days, Outage
 from cmgr.model.values.services.slots import Reservation, Slot
-from cmgr.model.values.standing import Gone, Maintenance, ResetOrder
+from cmgr.model.values.standing import Gone, Maintenance, Reboot, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKey
 
 ChipFaults = Mapping[FaultKey, Fault]
@@ -106,7 +107,7 @@ class Node:
     `left`: chips whose user was stopped or removed a short while ago, and until when they are kept for its successor.
     `missing`: pieces that were there and are not; `model/pieces.py` says what they are numbered.
     `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
-    not there. `stragglers`: chips that lag behind those with which they work.
+    not there. `stragglers`: chips that lag behind those with which they work. `began`: when this life did.
     """
 
     policy: ThisLife[Policy] = field(default_factory=Policy)
@@ -139,6 +140,7 @@ class Node:
     reservations: Mapping[ChipId, Reservation] = field(default_factory=dict)
     left: ThisLife[Mapping[ChipId, datetime]] = field(default_factory=dict)
     maintenance: Maintenance | None = None
+    reboot: Reboot | None = None
     troubles: Mapping[TroubleKey, Trouble] = field(default_factory=dict)
     occasions: Mapping[str, Occasion] = field(default_factory=dict)
     calendar: ThisLife[Mapping[str, Opening]] = field(default_factory=dict)
@@ -149,6 +151,8 @@ class Node:
     cdi: ThisLife[CdiState] = CdiState()
     engine: ThisLife[Engine] = field(default_factory=Engine)
     alive: ThisLife[datetime | None] = None
+    boot: ThisLife[Boot] = Boot()
+    began: ThisLife[datetime | None] = None
     serial: int = 0
     episodes: int = 0
 

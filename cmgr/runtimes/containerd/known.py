@@ -12,7 +12,7 @@ from pathlib import Path
 from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit, is_same_life
 from cmgr.runtimes.claims import mounted_in
-from cmgr.runtimes.containerd.record import Definition, Streams, Task
+from cmgr.runtimes.containerd.record import Definition, Streams, Task, boots
 from cmgr.runtimes.living import began
 from cmgr.runtimes.memory import Memory, Ticket, order_lasts
 
@@ -57,7 +57,8 @@ class Seen:
         if end is not None:
             end = replace(end, asked=asked, told=self.told if asked else None)
         claims = defined.claims | self.given
-        return replace(defined, claims=claims, running=running, run=self.run, exit=end, frozen=frozen)
+        again = boots(self.definition.labels)
+        return replace(defined, claims=claims, running=running, run=self.run, exit=end, frozen=frozen, boots=again)
 
 
 class Known(Memory[ContainerKey, Seen]):

@@ -29,6 +29,7 @@ STATUS = "containerd.io/restart.status"
 """The restart monitor obeys it: `running` is started again, a container without this label is left alone."""
 
 POLICY = "containerd.io/restart.policy"
+_ALWAYS = ("", "always", "unless-stopped")
 EXPLICITLY_STOPPED = "containerd.io/restart.explicitly-stopped"
 _MARKS = {"true": True, "false": False}
 STOP_SIGNAL = "io.containerd.image.config.stop-signal"
@@ -283,6 +284,11 @@ def restart_policy(labels: Mapping[str, str]) -> str:
         return NO_RESTART
     policy = labels.get(POLICY, "")
     return urlencode({"status": status, **({"policy": policy} if policy else {})})
+
+
+def boots(labels: Mapping[str, str]) -> bool:
+    """Return whether the restart monitor starts it when the machine has booted."""
+    return labels.get(STATUS) == "running" and labels.get(POLICY, "") in _ALWAYS
 
 
 def wanted_status(policy: str) -> str:

@@ -67,6 +67,12 @@ class ContainerdRuntime:
         donors = {seen.definition.key: _donor(seen) for seen in found}
         return (*(_in_its_place(seen, donors) for seen in found if seen.definition.concerns), *alive)
 
+    def ended_by_boot(self) -> Iterator[Container]:
+        for namespace in self._looks.namespaces(self._limits.list):
+            if namespace not in self._skipped:
+                seen = self._looks.inside(namespace, self._limits.list)
+                yield from (found.container() for found in seen if found.running)
+
     def _unlisted(self, listed: Set[ContainerKey]) -> Iterator[Container]:
         known = self._looks.known
         seen = [found for key in known.ids() - listed if (found := known.last(key)) is not None]

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from cmgr.model.values.services.containers import NO_RESTART, Container
+from cmgr.runtimes.docker.inspect import ALWAYS
 from cmgr.runtimes.memory import by_the_clock
 
 
@@ -177,4 +178,4 @@ class Deaths:
 
 def _is_service(container: Container) -> bool:
     """Return whether something says that it is to run on, however well it ends."""
-    return container.heal is not None or container.restart_policy.partition(":")[0] in ("always", "unless-stopped")
+    return container.heal is not None or container.restart_policy.partition(":")[0] in ALWAYS

@@ -60,6 +60,9 @@ class Described:
     checked: Checked | None = None
 
 
+ALWAYS = ("always", "unless-stopped")
+"""The restart policies by which Docker starts a container when it begins: others only restart what has failed."""
+
 _PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot be told"
 
 
@@ -101,6 +104,7 @@ def described(
         health=_health(state) if running and not frozen else "",
         says_within=_says_within(mapping(config.get("Healthcheck"))),
         restart_policy=_policy(host),
+        boots=_policy(host).partition(":")[0] in ALWAYS,
         auto_remove=auto_remove,
         warnings=asked.warnings,
         frozen=running and frozen,
@@ -109,12 +113,11 @@ def described(
         joins=_joins(host),
         network=_network(host, mapping(whole.get("NetworkSettings"))),
     )
-    signal = signal_number(text(config, "StopSignal"))
     container = compose.placed(wished.of(container), labels.makers(told, brought), moment(text(whole, "Created")))
     concerns = bool(asked.chips or asked.warnings or container.composed or container.joins) or labels.wished(told)
     limits = tuple(str(host.get(name)) for name in _LIMITS)
     checked = _checked(state, mapping(config.get("Healthcheck"))) if container.health else None
-    return Described(container, signal, status, concerns, pid, limits, checked)
+    return Described(container, signal_number(text(config, "StopSignal")), status, concerns, pid, limits, checked)
 
 
 def _network(host: Json, settings: Json) -> Network:

@@ -16,7 +16,7 @@ def origin_of(info: Json) -> Origin:
     root = text(info, "DockerRootDir")
     podman = is_podman(info)  # Its ID is another one with each answer.
     word = " ".join(("podman" if podman else text(info, "ID"), root, _place(root)))
-    return Origin(NAME, word, "graph root" if podman else "data root", root)
+    return Origin(NAME, word, "graph root" if podman else "data root", root, boots=not podman)
 
 
 def is_podman(info: Json) -> bool:

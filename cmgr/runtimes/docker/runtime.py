@@ -83,6 +83,14 @@ class DockerRuntime:
                 patience = min(patience, self._limits.locked)  # Of many that hang none may use up the others' time.
         return tuple(found)
 
+    def ended_by_boot(self) -> Iterator[Container]:
+        with self._clients.use("list containers", self._limits.list) as client:
+            rows = [{**row, "State": str(row["State"])} for row in client.api.containers()]
+        for row in rows:
+            described = self._listed(row, self._limits.look)
+            if described is not None and described.container.running:
+                yield described.container
+
     def _donor(self, rows: Mapping[str, Json], who: str) -> Donor | None:
         """Return whose namespaces another one joins, by id or name; None for one that exists no more."""
         named = next((row for row in rows.values() if f"/{who}" in items(row.get("Names"))), None)

@@ -77,6 +77,7 @@ def described(name: str, told: Mapping[str, Any], wish: Unit, left: int = 0) -> 
         strategy=wish.strategy,
         order=wish.order,
         restarting=restarting,
+        boots=told.get("UnitFileState") == "enabled",
         network=OWN_MACHINE,
         starting=active == "activating" and not restarting,
         revived=bool(told.get("NRestarts")),

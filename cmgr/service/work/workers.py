@@ -33,6 +33,7 @@ from cmgr.model.values.messages.commands import (
     ReadRing,
     ResetRing,
     RunTest,
+    ScheduleReboot,
     SetRestartPolicy,
     StartContainer,
     StopContainer,
@@ -51,6 +52,7 @@ from cmgr.model.values.messages.facts import (
     RingRead,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
+from cmgr.model.values.messages.reboot_facts import RebootScheduled
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Originating, Placing, Runtime
 from cmgr.service.work.around import Around
@@ -100,6 +102,7 @@ class Workers:
         self._rings = Pool(RING_THREADS, "rings")
         self._containers = Pool(RUNTIME_THREADS, "containers")
         self._fleet = Pool(FLEET_THREADS, "fleet")
+        self._machine = Pool(1, "machine")  # The last order is carried out last.
 
     def submit(self, action: Action) -> None:
         """Have the action carried out soon. Does not block."""
@@ -116,6 +119,8 @@ class Workers:
                 return self._rings
             case WriteGroup() | ReadGroup():
                 return self._fleet
+            case ScheduleReboot():
+                return self._machine
             case _:
                 return self._containers
 
@@ -168,6 +173,9 @@ class Workers:
                 return OutputRead(action.id, action.key, self._output(action))
             case PretendFault():
                 return self._pretend(action)
+            case ScheduleReboot():
+                self._around.reboot(action)
+                return RebootScheduled(action.id)
             case WriteCdi():
                 return CdiWritten(action.id, mended=self._around.write_cdi(action))
             case WriteGroup() | ReadGroup():
@@ -253,6 +261,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
         StartContainer: "start",
         SetRestartPolicy: "set",
         ReadOutput: "read",
+        ScheduleReboot: "schedule",
         WriteCdi: "write",
         PretendFault: "pretend",
         WriteGroup: "write",
@@ -280,6 +289,8 @@ def failed(action: Action, error: BaseException) -> Answer:  # noqa: C901 - a fl
             return SharesMade(action.id, action.ring, why)
         case PretendFault():
             return FaultPretended(action.id, action.chip, action.drill, why)
+        case ScheduleReboot():
+            return RebootScheduled(action.id, why, refused=isinstance(error, RuntimeDown))
         case WriteCdi():
             return CdiWritten(action.id, why)
         case WriteGroup():

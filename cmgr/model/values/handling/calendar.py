@@ -11,6 +11,7 @@ from cmgr.model.values.life import ThisLife
 
 MAINTENANCE_WINDOWS = "maintenance.windows"
 RESET_WINDOWS = "reset.window_hours"
+REBOOT_WINDOW = "machine.reboot_window"
 DRILLS = "drills."
 
 

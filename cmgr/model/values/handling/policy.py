@@ -12,7 +12,7 @@ from typing import Annotated
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.faults import Level
-from cmgr.model.values.handling.calendar import RESET_WINDOWS, Drill, Window
+from cmgr.model.values.handling.calendar import REBOOT_WINDOW, RESET_WINDOWS, Drill, Window
 from cmgr.model.values.handling.questions import Asking
 
 NO_TIME = timedelta()
@@ -322,6 +322,23 @@ class HealPolicy:
     backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("100ms", "24h"))] = timedelta(minutes=5)
 
 
+class RebootWhen(StrEnum):
+    """When cmgr reboots the machine by itself, where nothing else helps."""
+
+    NEVER = "never"
+    WINDOW = "window"
+    NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class RebootPolicy:
+    """Whether and when the machine is rebooted. `delay`: how long before that it is announced."""
+
+    when: RebootWhen = RebootWhen.NEVER
+    delay: timedelta = timedelta(minutes=5)
+    window: tuple[Window, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     strategy: Strategy = Strategy.NEVER
@@ -339,6 +356,7 @@ class Policy:
     """How long after something last happened to the machine it counts as over."""
     ignore: tuple[str, ...] = ()
     """Patterns of the names of containers that use no chip, or after `OF_IMAGE` of their images."""
+    reboot: RebootPolicy = RebootPolicy()
     death_window: timedelta = timedelta(seconds=60)
     """How long before an episode a container may have died of its fault."""
     cdi_chips: bool = False
@@ -350,9 +368,9 @@ class Policy:
     ready: tuple[Asking, ...] = ()
 
     def windows(self) -> dict[str, tuple[Window, ...]]:
-        """Return the windows that resets wait for, by the name of their setting."""
+        """Return the windows that resets and a reboot wait for, by the name of their setting."""
         named = {window_name(level): policy.window for level, policy in self.levels.items()}
-        named[RESET_WINDOWS] = self.reset.window_hours
+        named |= {RESET_WINDOWS: self.reset.window_hours, REBOOT_WINDOW: self.reboot.window}
         return {name: windows for name, windows in named.items() if windows}
 
     def window_of(self, level: Level) -> str:

@@ -152,6 +152,18 @@ class PretendFault:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduleReboot:
+    """Have the machine rebooted after `delay`, and tell all who are on it why; None: not any more.
+
+    Safe to repeat: another one takes its place. Answer: `RebootScheduled`.
+    """
+
+    id: CommandId
+    reason: str
+    delay: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
 class WriteCdi:
     """Make these all the CDI files of cmgr that there are. Safe to repeat. Answer: `CdiWritten`."""
 
@@ -248,6 +260,7 @@ Action = (
     | MakeShares
     | WriteCdi
     | PretendFault
+    | ScheduleReboot
     | WriteGroup
     | ReadGroup
 )

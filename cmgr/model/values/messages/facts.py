@@ -13,6 +13,7 @@ from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
 from cmgr.model.values.messages.health_facts import HealthTold
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered, StragglersSeen
+from cmgr.model.values.messages.reboot_facts import Boot, RebootCancelOrdered, RebootScheduled
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.origins import Origin
@@ -33,6 +34,7 @@ class Restarted:
     appliance: str = ""
     covering: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    boot: Boot = Boot()
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,6 +434,7 @@ Ordered = (
     | ChipForgetOrdered
     | MaintenanceOrdered
     | AcknowledgeOrdered
+    | RebootCancelOrdered
     | ReportOrdered
     | SlotOrdered
     | MoveOrdered
@@ -453,6 +456,7 @@ Answer = (
     | OutputRead
     | CdiWritten
     | FaultPretended
+    | RebootScheduled
     | GroupWritten
     | GroupRead
 )

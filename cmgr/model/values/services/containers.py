@@ -154,6 +154,7 @@ class Container:
     not any more. `steady`: since when each look has found a process of it on a chip, while it said that it serves;
     None: not each. `missed`: where the last look found none. `lost`: the chips on which it has none any more though it
     is denied them, or had one for long (`containers/reach`), and since when.
+    `boots`: its runtime starts it when the machine has booted.
     """
 
     key: ContainerKey
@@ -234,6 +235,7 @@ class Container:
     halted: ThisLife[tuple[datetime, datetime] | None] = None
     along: ThisLife[str] = ""
     missed: ThisLife[frozenset[ChipId]] = frozenset()
+    boots: ThisLife[bool] = False
 
     @property
     def says(self) -> str:

@@ -11,6 +11,7 @@ class Origin:
 
     `word`: another one where the books are others; empty where nobody can tell. `root`: where they are, and `kind` what
     that is called, both for people. `doubted`: since when it lists nobody of those that ran, which is not believed.
+    `boots`: it starts those whose restart policy says so when the machine has booted.
     """
 
     runtime: str
@@ -18,6 +19,7 @@ class Origin:
     kind: str = ""
     root: str = ""
     doubted: datetime | None = None
+    boots: bool = True
 
     @property
     def words(self) -> str:
