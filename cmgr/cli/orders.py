@@ -106,7 +106,8 @@ class ResetOptions(Ordering):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelOptions(Ordering):
-    chips: str = argument("CHIPS", RINGS, complete="chips")
+    chips: str | None = argument("CHIPS", RINGS, None, complete="chips")
+    reboot: bool = option("--reboot", "The reboot of this machine that cmgr has announced.", False)
     wait: bool = option("--wait", WAIT, False)
 
 
@@ -249,10 +250,17 @@ def _awaited(path: str, rings: Mapping[int, int], known: "list[shapes.Episode]")
 
 
 def cancel(options: CancelOptions) -> int:
-    """Take back an ordered reset or test that waits.
+    """Take back an ordered reset or test that waits, or a reboot.
 
-    Containers that were stopped for it are started again. After its beginning it cannot be taken back.
+    Containers that were stopped for a reset are started again. After its beginning it cannot be taken back. A reboot of
+    the machine that is taken back is not announced again within a day.
     """
+    if (options.chips is None) is not options.reboot:
+        raise typer.BadParameter("give CHIPS, or --reboot")
+    if options.chips is None:
+        told = cast("slot_shapes.RebootCancelled", _given(options, "cancel", reboot=True))
+        out.told([f"the machine is not rebooted for {told['what']}; not before a day is over"])
+        return 0
 
     path, started = source.socket_of(options), list[str]()
 

@@ -27,6 +27,7 @@ from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.standing import RebootStage
 from cmgr.model.wanted import missing
 from cmgr.words import one_line, span
 
@@ -236,14 +237,24 @@ def isolation_hint(node: Node, chips: list[ChipId]) -> Hint:
     releases = [part for chip in chips for part in (", ", order("release", chip=chip))][1:]
     if all(node.isolations[chip].by == "operator" for chip in chips):
         return hint(f"when the work on {listed(chips)} is done, type: ", *releases)
+    if all(node.isolations[chip].by == "budget" for chip in chips):
+        instead = f"or restart the machine (systemctl reboot{_not_by_cmgr(node)})"
+        return hint(f"replace or repair {listed(chips)}, {instead}, then type: ", *releases)
     return hint(f"replace or repair {listed(chips)}, then type: ", *releases)
+
+
+def _not_by_cmgr(node: Node) -> str:
+    """Return, to follow the command, why cmgr does not reboot the machine where it may; nothing where that is open."""
+    known = node.reboot
+    silent = known is None or known.stage not in (RebootStage.WAITING, RebootStage.CALLED_OFF)
+    return "" if silent or known is None else f"; cmgr does not: {one_line(known.reason)}"
 
 
 def reboot_hint(node: Node) -> Hint:
     """Return what to do where only a restart of the machine helps."""
     well = span(node.policy.isolation.release_after)
     then = f"chips are used again when they have been well for {well} after it"
-    return hint(f"restart the machine (systemctl reboot); {then}")
+    return hint(f"restart the machine (systemctl reboot{_not_by_cmgr(node)}); {then}")
 
 
 def share_hint(node: Node, container: Container | None) -> Hint:

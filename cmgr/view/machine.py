@@ -1,12 +1,14 @@
-"""The machine around the chips as a person or a program reads it: its faults, and the troubles that they are."""
+"""The machine around the chips as a person or a program reads it: its faults, its reboot, and the troubles they are."""
 
 import shlex
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from cmgr.model.values.hints import hint, order
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
+from cmgr.model.values.standing import RebootStage
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.words import counted, one_line, stamp, stamp_or_none
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 MOST_PARTS = 4
 """So many parts are named in a line; of more it says how many there are."""
 
+CANCEL_REBOOT = order("cancel", reboot=True)
 KEPT_FREE = "what runs goes on, and nothing new is to be started on this machine"
 
 
@@ -44,12 +47,29 @@ def _row(fault: MachineFault) -> "shapes.MachineFault":
 
 
 def troubles(node: Node) -> Iterator[Trouble]:
-    """Yield each code that a person is to be told of: once, however many parts have it, for its cause is mostly one."""
+    """Yield a reboot, and each code that a person is to be told of: once, however many parts have it.
+
+    Its cause is mostly one.
+    """
+    yield from _reboots(node)
     for code, alike in groupby((f for f in active(node) if f.told), key=lambda f: f.code):
         found = list(alike)
         stays, since = any(f.mark for f in found), min(f.since for f in found)
-        text, hint = f"{code} {_where(found)}", f"cmgr explain {shlex.quote(code)}"
-        yield Trouble(TroubleKind.MACHINE, code, text, _why(node, found), hint, since, stays, codes=(code,))
+        text, what = f"{code} {_where(found)}", f"cmgr explain {shlex.quote(code)}"
+        yield Trouble(TroubleKind.MACHINE, code, text, _why(node, found), what, since, stays, codes=(code,))
+
+
+def _reboots(node: Node) -> Iterator[Trouble]:
+    known = node.reboot
+    if known is not None and known.under_way:
+        text, at = "this machine is rebooted", f" at {stamp(known.due)}" if known.due is not None else " soon"
+        why, what = f"{at.strip()}: nothing else brings back {known.what}", hint("to call it off: ", CANCEL_REBOOT)
+    elif known is not None and known.stage is RebootStage.FAILED:
+        text, why = "this machine was to be rebooted, and was not", known.reason
+        what = hint("reboot it yourself (systemctl reboot); cmgr does not try it again")
+    else:
+        return
+    yield Trouble(TroubleKind.REBOOTS, "machine", text, one_line(why), str(what), known.since, orders=what.orders)
 
 
 def _where(found: list[MachineFault]) -> str:

@@ -134,6 +134,11 @@ class Injected(TypedDict):
     assertion: Annotated[str, "occurred, cleared or once"]
 
 
+class RebootCancelled(TypedDict):
+    reboot: Annotated[bool, "whether the machine is rebooted yet: false"]
+    what: Annotated[str, "the chips that it was for, in words"]
+
+
 class Difference(TypedDict):
     code: Annotated[str, "the code"]
     here: Annotated[str, "its level in the table in use, or `in no table`"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.holds.restarters import is_fought_for
 from cmgr.model.holds.tries import has_failed
+from cmgr.model.recovery.reboots import cured_by_reboot
 from cmgr.model.scope import (
     all_unclear,
     grave_faults,
@@ -279,19 +280,8 @@ def _unclear(node: Node, ring: Ring) -> Iterator[Trouble]:
         )  # fmt: skip
 
 
-def _cured_by_reboot(node: Node) -> dict[ChipId, FaultCode]:
-    """Return the chips that only a restart of the machine brings back, each with the fault for which it does."""
-    found = {}
-    for chip in sorted({*node.chips, *node.isolations} - node.missing.keys()):
-        isolation, grave = node.isolations.get(chip), grave_faults(node, chip)
-        code = isolation.code if isolation is not None else grave[0].code if grave else None
-        if code is not None and node.catalog.reboots(code):
-            found[chip] = code
-    return found
-
-
 def _chips(node: Node) -> Iterator[Trouble]:
-    cured = _cured_by_reboot(node)
+    cured = cured_by_reboot(node)
     yield from _reboot(node, cured)
     yield from _missing(node)
     for chip in sorted({*node.chips, *node.isolations} - cured.keys() - node.missing.keys()):

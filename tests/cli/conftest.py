@@ -131,7 +131,9 @@ def ordered(request: Request) -> Mapping[str, object]:
         "isolate": {**args, "containers": none},
         "reset": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none, "left": none},
         "test": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none, "left": none},
-        "cancel": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": ["b"], "left": none},
+        "cancel": {"reboot": False, "what": "chip 3"}
+        if args.get("reboot")
+        else {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": ["b"], "left": none},
         "resume": {"rings": none, "containers": none} if args.get("all") else args,
         "forget": {**args, "piece": "chip 3 (a)", **forgotten},
         "maintenance": {"on": args.get("on"), "until": until, "held": none},

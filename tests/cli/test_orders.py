@@ -44,6 +44,10 @@ pytestmark = pytest.mark.usefixtures("service")
         (("reload",), "reload", {}, "configuration and fault tables were read again: no setting has changed\n"),
         (("reset", "3"), "reset", {"chip": 3, "stop": False}, "chip 3: the reset of ring"),
         (
+            ("cancel", "--reboot"), "cancel", {"reboot": True},
+            "the machine is not rebooted for chip 3; not before a day is over\n",
+        ),
+        (
             ("cancel", "3"), "cancel", {"chip": 3},
             "chip 3: the order is taken back\nstarted again where its chips are well: b\n",
         ),

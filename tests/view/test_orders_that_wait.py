@@ -15,6 +15,7 @@ from cmgr.model.values.hints import Order
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ResetRing, StopContainer
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
+from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered
 from cmgr.model.values.services.containers import Spare
 from cmgr.ports import ChipDriver
 from cmgr.service.door.http.peer_roles import Roles
@@ -36,6 +37,7 @@ AT_ONCE: Mapping[type, str] = {
     facts.RuntimeForgetOrdered: "done when it is answered; void when the runtime answers",
     ChipForgetOrdered: "done when it is answered",
     facts.AcknowledgeOrdered: "done when it is answered",
+    RebootCancelOrdered: "nothing is begun by it; the next reboot is ordered after a day",
     facts.ReportOrdered: "done when it is answered; the reporter takes back the fault itself (`report --clear`)",
     facts.ReserveOrdered: "done when it is answered; it is over by time",
     facts.SlotRemoveOrdered: "done when it is answered",

@@ -78,6 +78,7 @@ def findings(config: Config) -> Iterator[Finding]:
     if not isinstance(told, CmgrError) and (pid := told["service"]["pid"]) is not None:
         yield around.programs(config.systemd.bus, pid)
         yield from _drivers(pid)
+        yield from machine.reboot(config, pid)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)
     yield from _in_the_way(rows, config.containers.ignore)

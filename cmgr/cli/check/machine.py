@@ -2,11 +2,16 @@
 
 import threading
 from collections.abc import Iterator
+from shutil import which
 from typing import TYPE_CHECKING
 
 from cmgr.cli.check.finding import OK, WARNING, Finding
 from cmgr.config.settings import Config
 from cmgr.config.sources import AUTO, wanted
+from cmgr.host.act import PLAIN
+from cmgr.host.host import unstarted
+from cmgr.model.values.handling.policy import RebootWhen
+from cmgr.words import span
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -25,6 +30,18 @@ def sources(config: Config, told: "list[shapes.Source] | None") -> Iterator[Find
             yield Finding(what, WARNING, why, DEAF_HINT)
         else:
             yield Finding(what, OK, "on")
+
+
+def reboot(config: Config, pid: int, path: str = PLAIN["PATH"]) -> Iterator[Finding]:
+    """Yield whether the service with this process can reboot the machine, where it is to."""
+    if config.machine.reboot is RebootWhen.NEVER:
+        return
+    if which("shutdown", path=path) is None:
+        yield Finding("reboot", WARNING, "there is no shutdown", "install systemd-sysv, or what has it here")
+    elif why := unstarted(config.systemd.bus, pid):
+        yield Finding("reboot", WARNING, why, "systemctl --no-reload enable cmgr")
+    else:
+        yield Finding("reboot", OK, f"{config.machine.reboot}, announced {span(config.machine.reboot_delay)} before")
 
 
 def _asked(config: Config) -> "list[shapes.Source]":

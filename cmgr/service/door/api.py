@@ -128,13 +128,15 @@ def _orders(o: Orders) -> tuple[Route, ...]:
     preview = Arg("preview", "boolean", "Say what would happen, and do nothing.")
     runtime = Arg("runtime", "string", "A runtime that is gone for good, with its containers.")
     piece = Arg("chip", "integer", "A chip that is missing, and gone for good.")
+    of_chip = Arg("chip", "integer", "A chip of the ring whose ordered reset or test waits.")
+    reboot = Arg("reboot", "boolean", "The reboot of this machine that is announced.")
     forget = "Give a held container back to you, or call a runtime or a missing chip gone."
     return (
         _order("release", o.release, "End a chip's isolation.", CHIP, preview),
         _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason, preview),
         _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop, preview),
         _order("test", o.test, "Test the ring of a chip.", CHIP, stop, preview),
-        _order("cancel", o.cancel, "Take back an ordered reset or test that waits.", CHIP, preview),
+        _order("cancel", o.cancel, "Take back an ordered reset or test, or a reboot.", of_chip, reboot, preview),
         _order("resume", o.resume, "Start a container again that was given up, or all.", container, every, preview),
         _order("forget", o.forget, forget, container, runtime, piece, preview),
         _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds, preview),

@@ -13,6 +13,7 @@ const WORDS = {
 function wordsOf({ do: what, args }) {
   if (what === "maintenance") return [args.on ? "Begin maintenance" : "End maintenance"];
   if (what === "forget" && args.runtime) return undefined;
+  if (what === "cancel" && args.reboot) return ["Call off", "cancelReboot"];
   return what === "resume" && args.all ? ["Resume all"] : WORDS[what];
 }
 const titleOf = (asked) => t(wordsOf(asked).at(-1), asked.args);

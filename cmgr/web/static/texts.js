@@ -70,6 +70,7 @@ const TEXTS = {
   Isolate: "隔离", isolateChip: ["Isolate chip {chip}", "隔离芯片 {chip}"], Release: "解除隔离", releaseChip: ["Release chip {chip}", "解除芯片 {chip} 的隔离"],
   stopUsers: ["Stop those that run on its ring, and start them again", "停止在该环上运行的服务,之后重新启动"],
   Reset: "复位", resetChip: ["Reset the ring of chip {chip}", "复位芯片 {chip} 所在的环"], Resume: "恢复", resumeName: ["Resume {container}", "恢复 {container}"], "Resume all": "全部恢复",
+  "Call off": "取消", cancelReboot: ["Call off the reboot of this machine", "取消本机的重启"],
   "Take back": "撤回", cancelChip: ["Take back the order for chip {chip}", "撤回芯片 {chip} 的指令"],
   "Give back": "交还", forgetName: ["Give {container} back to you", "把 {container} 交还给您"], Acknowledge: "确认", "Begin maintenance": "开始维护", "End maintenance": "结束维护",
   "What will happen": "将会发生", "Looking…": "正在查看…", reasonHelp: ["Everybody who looks is shown it.", "所有查看的人都会看到。"], "It ends by itself after": "自动结束于",

@@ -254,6 +254,7 @@ def test_a_preview_refuses_what_the_order_would(service: Service) -> None:
         ("release", {"chip": 3}),
         ("forget", {"container": "one"}),
         ("cancel", {"chip": 0}),
+        ("cancel", {"reboot": True}),
     ):
         refusals = []
         for more in ({}, {"preview": True}):

@@ -27,6 +27,7 @@ from cmgr.model.values.messages.facts import (
     RuntimeForgetOrdered,
 )
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
+from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered
 from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.rings import REBOOTING, Ring, resets_within
 from cmgr.model.values.services.containers import ContainerKey
@@ -149,7 +150,9 @@ class Orders:
         self.give(ResetOrdered(chip, who(request), stop, test=what == "test"))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": again, "left": left}
 
-    def cancel(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
+    def cancel(self, request: Request) -> "shapes.ResetOrdered | slot_shapes.RebootCancelled | shapes.Preview":
+        if flag_of(request, "reboot"):
+            return self._cancel_reboot(request)
         node = self.node()
         chip = chip_of(request, node)
         ring = node.rings[node.chips[chip].ring]
@@ -162,6 +165,15 @@ class Orders:
             return {"does": [f"the {order.what} of chip {order.chip} that {order.who} ordered is not made", *starts]}
         self.give(ResetOrdered(chip, who(request), back=True))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held, "left": []}
+
+    def _cancel_reboot(self, request: Request) -> "slot_shapes.RebootCancelled | shapes.Preview":
+        known = self.node().reboot
+        if known is None or not known.under_way:
+            raise CmgrError("cannot cancel: cmgr is not about to reboot this machine", hint="cmgr status")
+        if flag_of(request, "preview"):
+            return {"does": [f"the machine is not rebooted for {known.what}, and not before a day is over"]}
+        self.give(RebootCancelOrdered(who(request)))
+        return {"reboot": False, "what": known.what}
 
     def drill(self, request: Request) -> "slot_shapes.Drill | shapes.Preview":
         node = self.node()
