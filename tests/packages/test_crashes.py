@@ -75,6 +75,56 @@ def test_a_reboot_forgets_nothing(machine: Machine) -> None:
     recovered(machine)
 
 
+REBOOTS = """
+strategy = "ringRecover"
+driver = "sim"
+runtimes = ["sim"]
+retry.settle = "1s"
+reset.attempts = 1
+isolation.release_after = "1s"
+machine.reboot = "now"
+machine.reboot_delay = "1h"
+[sim]
+chips = 8
+ring = 4
+reset_time = "100ms"
+boot_time = "100ms"
+world = "/var/lib/cmgr/world"
+incurable = ["80E24E00"]
+[[sim.containers]]
+name = "llm-0"
+chips = [0]
+"""
+
+
+def test_a_machine_is_rebooted_where_nothing_else_helps(machine: Machine) -> None:
+    machine.put("/etc/cmgr/cmgr.toml", REBOOTS)
+    machine.do("systemctl", "restart", "cmgr")
+    assert "announced 1 h before" in machine.run("cmgr", "check").out
+    machine.do("cmgr", "inject", "0", "80E24E00")
+    told = eventually(lambda: machine.run("cat", "/run/systemd/shutdown/scheduled").out, why="the machine is told")
+    assert "MODE=reboot" in told.splitlines()
+    assert "WALL_MESSAGE=cmgr reboots this machine in 1 h, as nothing else brings back chip 0" in told
+    machine.stop()  # Its time comes.
+    machine.boot()
+    machine.do("cmgr", "inject", "0", "80E24E00", "--clear")
+    helped = "the reboot of the machine has helped: chip 0"
+    eventually(
+        lambda: helped in machine.do("cmgr", "history", "1", "-o", "json"), why=machine.do("cmgr", "history", "1")
+    )
+    eventually(lambda: [row["status"] for row in machine.status()["containers"]] == ["running"])
+    assert machine.run("cmgr", "cancel", "--reboot").code == 1
+
+
+def test_a_reboot_is_called_off_by_whoever_types_shutdown(machine: Machine) -> None:
+    machine.put("/etc/cmgr/cmgr.toml", REBOOTS)
+    machine.do("systemctl", "restart", "cmgr")
+    machine.do("cmgr", "inject", "0", "80E24E00")
+    eventually(lambda: "cmgr cancel --reboot" in machine.run("cmgr", "status").out)
+    machine.do("shutdown", "-c")
+    eventually(lambda: "cmgr does not: by somebody on the machine (shutdown)" in machine.run("cmgr", "status").out)
+
+
 def test_a_stop_leaves_no_process_and_keeps_the_state(machine: Machine) -> None:
     simulate(machine)
     assert "cmgr" in machine.processes()
