@@ -50,6 +50,21 @@ def _values(tree: Any, key: str) -> Iterator[str]:
             yield from _values(branch, key)
 
 
+def rows() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Return each row of the dashboard with its panels: a folded one holds them, an open one stands before them."""
+    found = list[tuple[dict[str, Any], list[dict[str, Any]]]]()
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        if panel["type"] == "row":
+            found.append((panel, [*panel["panels"]]))
+        else:
+            found[-1][1].append(panel)
+    return found
+
+
+def panels() -> list[dict[str, Any]]:
+    return [panel for _, those in rows() for panel in those]
+
+
 def test_prometheus_takes_the_rules() -> None:
     assert f"SUCCESS: {len(rules())} rules found" in promtool("check", "rules", str(RULES))
 
@@ -94,36 +109,63 @@ def test_prometheus_takes_every_expression_of_the_dashboard(tmp_path: Path) -> N
     file = tmp_path / "rules.yml"
     lines = ["groups:", "- name: all", "  rules:"]
     for number, expression in enumerate(expressions()):
-        plain = expression.replace("$__rate_interval", "5m").replace("$__range", "1d").replace("$instance", ".*")
+        plain = expression.replace("$__rate_interval", "5m").replace("$__range", "1d")
+        plain = plain.replace("$instance", ".*").replace("$chip", ".*")
         assert "$" not in plain
         lines.append(f"  - {{record: 'e{number}', expr: {json.dumps(plain)}}}")
     file.write_text("\n".join(lines))
     assert f"SUCCESS: {len(expressions())} rules found" in promtool("check", "rules", str(file))
 
 
-def test_every_legend_names_labels_that_its_metrics_have() -> None:
-    for panel in json.loads(DASHBOARD.read_text())["panels"]:
-        for target in panel.get("targets", []):
+def test_every_legend_and_every_choice_names_labels_that_its_metrics_have() -> None:
+    for panel in panels():
+        for target in panel["targets"]:
             used = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
             assert used <= labels(target["expr"]), panel["title"]
+            for name in names(target["expr"]) if "$chip" in target["expr"] else ():
+                assert "chip" in labels(name), panel["title"]
 
 
 def test_the_dashboard_can_be_provisioned_and_its_panels_do_not_overlap() -> None:
     dashboard = json.loads(DASHBOARD.read_text())
     assert dashboard["uid"] == "cmgr"
     assert "id" not in dashboard, "Grafana gives the number"
-    assert [v["name"] for v in dashboard["templating"]["list"]] == ["datasource", "instance"]
-    panels = dashboard["panels"]
-    assert len({p["id"] for p in panels}) == len(panels)
-    for panel in (p for p in panels if p["type"] != "row"):
+    variables = [v["name"] for v in dashboard["templating"]["list"]]
+    assert variables == ["datasource", "instance", "chip", "page", "runbooks"]
+    all_ids = [panel["id"] for row, those in rows() for panel in (row, *those)]
+    assert len(set(all_ids)) == len(all_ids)
+    for panel in panels():
         assert panel["datasource"]["uid"] == "${datasource}"
         assert panel["title"]
         assert panel["description"], panel["title"]
-    for one, other in combinations((p["gridPos"] for p in panels), 2):
-        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-        above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-        assert beside or above
-    assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in panels)
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+    for those in ([panel["gridPos"] for panel in (row, *those)] for row, those in rows()):
+        for one, other in combinations(those, 2):
+            beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+            above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+            assert beside or above
+    tops = [(row["gridPos"]["y"], *(panel["gridPos"]["y"] for panel in those)) for row, those in rows()]
+    assert all(min(top) == top[0] for top in tops), "each panel is below its row"
+
+
+def test_the_dashboard_begins_with_the_fleet_on_one_screen_and_folds_the_rest() -> None:
+    (fleet, first), *others = rows()
+    assert fleet["title"] == "Fleet"
+    assert max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in first) <= 28, "of 38 pixels: one screen"
+    assert {row["title"].partition(":")[0] for row, _ in others} == {"Machine", "Chip"}
+    assert all(row["collapsed"] for row, _ in others)
+
+
+def test_the_dashboard_leads_to_the_page_and_to_the_runbook_of_each_alert_that_it_is_about() -> None:
+    urls = [*_values(json.loads(DASHBOARD.read_text()), "url")]
+    led = {url for url in urls if url.startswith("${runbooks}#")}
+    headings = re.findall(r"^### (\w+)$", (ROOT / "docs/runbooks.md").read_text(), re.MULTILINE)
+    assert led <= {f"${{runbooks}}#{heading.lower()}" for heading in headings}
+    assert len(led) > 10
+    views = {found[1] for url in urls if (found := re.fullmatch(r"\$\{page\}(?:#/(\w*).*)?", url))}
+    shown = re.findall(r"(?:\b|\")(\w*)\"?: \[\"\w+\", \w+View\]", (ROOT / "cmgr/web/static/main.js").read_text())
+    assert views - {None} <= {*shown, ""}
+    assert {"chips", "services", "faults", "fleet"} <= views
 
 
 def test_the_dashboard_shows_what_is_exported() -> None:
