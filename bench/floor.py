@@ -66,7 +66,7 @@ def _under(figure: Figure, floors: Mapping[str, float]) -> float | None:
     for pattern, unit, terms in RULES:
         if floors and figure.unit == unit and re.search(pattern, f"{figure.part}: {figure.what}"):
             return sum(floors[term] for term in terms)
-    return None
+    return figure.floor
 
 
 def _median(count: int, value: Callable[[], float]) -> float:

@@ -40,7 +40,7 @@ def run(site: Site) -> list[Figure]:
         service.until(service.all_well, "be idle")
         alone = _settled(service)
         starts = [_first_answer(service) for _ in range(STARTS)]
-        web = stack.enter_context(_page(service))
+        web = stack.enter_context(served(service))
         browser = stack.enter_context(opened(program))
         idle = _settled(service)
         pages = [browser.new_page() for _ in range(VIEWERS)]
@@ -62,7 +62,7 @@ def run(site: Site) -> list[Figure]:
 
 
 @contextmanager
-def _page(service: Service) -> "Iterator[Web]":
+def served(service: Service) -> "Iterator[Web]":
     with closing(Web(service.folder / "door.sock", service.folder / "web.log")) as web:
         web.start()
         yield web

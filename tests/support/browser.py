@@ -87,6 +87,15 @@ def violations(page: "Page") -> list[str]:
     return [f"{v['id']}: {v['help']}: {[n['target'] for n in v['nodes']]}" for v in found["violations"]]
 
 
+def heap(page: "Page") -> float:
+    """Return the bytes that the page's scripts hold, after a collection."""
+    tools = page.context.new_cdp_session(page)
+    tools.send("HeapProfiler.collectGarbage")
+    used = tools.send("Runtime.getHeapUsage")["usedSize"]
+    tools.detach()
+    return float(used)
+
+
 def difference(page: "Page", one: bytes, two: bytes) -> float | str:
     """Return the part of the pixels that differ, or in words that the sizes do. The page is any that may fetch data."""
     pictures = [base64.b64encode(picture).decode() for picture in (one, two)]

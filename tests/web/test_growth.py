@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import Told
+from tests.support.browser import Told, heap
 from tests.support.page import Web
 from tests.support.service import resident
 from tests.support.waiting import PATIENCE
@@ -14,7 +14,7 @@ from tests.web.scene import AT, Doc, Scene
 from tests.web.standing import standing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, Route
 
 pytestmark = pytest.mark.alone
 
@@ -81,15 +81,6 @@ def test_a_page_that_is_open_for_half_an_hour_has_not_grown(browser: "Browser", 
     assert max(heaps[1:]) - heaps[0] <= MOST_OF_PAGE, heaps
     assert told.complaints == []
     context.close()
-
-
-def heap(page: "Page") -> float:
-    """Return the bytes that the page's script holds."""
-    tools = page.context.new_cdp_session(page)
-    tools.send("HeapProfiler.collectGarbage")
-    used = tools.send("Runtime.getHeapUsage")["usedSize"]
-    tools.detach()
-    return float(used)
 
 
 def test_a_process_that_a_thousand_have_visited_has_not_grown(still: Web) -> None:
