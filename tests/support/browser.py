@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from tests.support.programs import VENV
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 Scheme = Literal["light", "dark"]
 
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+
+SNIFFER = VENV.with_name("share") / "HTMLCS.js"
+
+# It takes an address within the page ("#/chips") for the name of an anchor.
+_SNIFF = """() => new Promise((done) => HTMLCS.process("WCAG2AA", document, () => done(HTMLCS.getMessages()
+  .filter(({ type, code, element }) => type === HTMLCS.ERROR
+    && !(code.endsWith("NoSuchID") && element.getAttribute("href").startsWith("#/")))
+  .map(({ code, msg, element }) => `${code}: ${msg}: ${element.outerHTML.slice(0, 100)}`))))"""
 
 OF_PIXEL = 24
 """How far each colour of a pixel may be off, of 255, before it counts as another: letters are smoothed differently."""
@@ -85,6 +95,15 @@ def violations(page: "Page") -> list[str]:
     page.evaluate(resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
     found: dict[str, Any] = page.evaluate("rules => axe.run({runOnly: {type: 'tag', values: rules}})", list(RULES))
     return [f"{v['id']}: {v['help']}: {[n['target'] for n in v['nodes']]}" for v in found["violations"]]
+
+
+def sniffed(page: "Page") -> list[str]:
+    """Return the errors that HTML_CodeSniffer finds. Where that is not there, the test is skipped."""
+    if not SNIFFER.exists():
+        pytest.skip("no HTML_CodeSniffer: tests/support/install.sh fetches it where there is npm")
+    page.evaluate(SNIFFER.read_text("utf-8"))
+    found: list[str] = page.evaluate(_SNIFF)
+    return found
 
 
 def heap(page: "Page") -> float:

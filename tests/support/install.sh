@@ -77,6 +77,19 @@ END
     [ -e "/usr/$foreign-linux-gnu/lib/libstdc++.so.6" ] || packages="$packages libstdc++6-$libraries-cross"
 fi
 
+# A second checker of the page, one file. It is in no package of Debian, and to install npm for it would be too much.
+sniffer=$venv/share/HTMLCS.js
+if [ ! -e "$sniffer" ] && command -v npm >/dev/null 2>&1; then
+    folder=$(mktemp -d)
+    if (cd "$folder" && npm pack --silent html_codesniffer@2.5.1 >/dev/null 2>&1 && tar -xzf html_codesniffer-2.5.1.tgz); then
+        mkdir -p "$venv/share"
+        install -m 644 "$folder/package/build/HTMLCS.js" "$sniffer"
+    else
+        echo "not fetched: html_codesniffer; the tests that need it are skipped" >&2
+    fi
+    rm -rf "$folder"
+fi
+
 [ -n "$packages$tools" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "not installed:$packages$tools (needs root and apt-get); the tests that need it are skipped" >&2

@@ -1,5 +1,9 @@
-"""The page for everybody: axe finds nothing on any view; it works without a mouse, on narrow screens, in Chinese."""
+"""The page for everybody: two checkers find nothing on any view; it works without a mouse, narrow, and in Chinese.
 
+CMGR_REWRITE_GOLDEN=1 writes anew what a screen reader reads.
+"""
+
+import os
 import re
 from functools import partial
 from pathlib import Path
@@ -9,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from cmgr.view.text.drawing import drawing
-from tests.support.browser import Scheme, Told, violations
+from tests.support.browser import Scheme, Told, sniffed, violations
 from tests.support.waiting import eventually
 from tests.web.scene import Scene
 from tests.web.standing import go, standing, visit
@@ -35,6 +39,7 @@ PLACES = (
     "groups/tp4",
     "fleet",
 )
+GOLDEN = Path(__file__).parents[1] / "golden" / "web"
 WIDTHS = (320, 768, 1440, 3840)
 
 
@@ -45,6 +50,16 @@ def test_axe_finds_nothing_on_any_view(browser: "Browser", name: str, scheme: Sc
         for place in PLACES:
             go(page, place)
             assert violations(page) == [], place
+        page.context.close()
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("busy", "light"), ("trouble", "dark"), ("full", "light")])
+def test_another_checker_finds_nothing_either(browser: "Browser", name: str, scheme: Scheme) -> None:
+    with standing(name) as web:
+        page = visit(browser, web, "", 1200, scheme)
+        for place in ("", "services", "chips", "chips/6") if name == "full" else PLACES:
+            go(page, place)
+            assert sniffed(page) == [], place
         page.context.close()
 
 
@@ -89,6 +104,41 @@ def test_it_is_used_without_a_mouse(browser: "Browser") -> None:
         dialog.wait_for(state="hidden")
         assert button.evaluate("button => button === document.activeElement"), "focus is back where it was"
         page.context.close()
+
+
+# All that can be acted on, in the order in which it is read; and the one with the focus, if its ring is seen.
+STOPS = """() => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
+  .filter((one) => !one.disabled && one.checkVisibility()).map((one) => one.outerHTML)"""
+STOP = """() => {
+  const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+  return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 ? document.activeElement.outerHTML : "no ring";
+}"""
+
+
+@pytest.mark.parametrize("place", ["", "services", "chips/6", "episodes/17", "history"])
+def test_all_is_reached_by_tab_in_the_order_of_reading_with_a_ring_around_it(browser: "Browser", place: str) -> None:
+    with standing("trouble") as web:
+        page = visit(browser, web, place, 1200, "light")
+        wanted = page.evaluate(STOPS)
+        assert len(wanted) > 10
+        found = []
+        for _ in wanted:
+            page.keyboard.press("Tab")
+            found.append(page.evaluate(STOP))
+        assert found == wanted
+        page.context.close()
+
+
+@pytest.mark.parametrize("place", ["", "services"])
+def test_a_screen_reader_reads_it_in_this_order(browser: "Browser", place: str) -> None:
+    golden = GOLDEN / f"{place or 'now'}.aria.yml"
+    with standing("trouble") as web:
+        page = visit(browser, web, place, 1200, "light")
+        told = page.locator("body").aria_snapshot() + "\n"
+        page.context.close()
+    if os.environ.get("CMGR_REWRITE_GOLDEN"):
+        golden.write_text(told)
+    assert told == golden.read_text()
 
 
 def test_a_screen_reader_has_the_first_line_the_phases_and_the_timeline(browser: "Browser") -> None:
