@@ -131,8 +131,8 @@ test-fresh:
 # It takes minutes, and is no part of any other target. Its figures go into docs/reliability.md.
 test-machine: $(STAMP)
 	@sh tests/support/install.sh machine
-	@ARCH=x86_64 sh packaging/build.sh deb
-	CMGR_MACHINE=1 CMGR_PATIENCE=$${CMGR_PATIENCE:-600} CMGR_FIGURES=build/machine.json $(BIN)/pytest tests/packages/whole/test_whole_machine.py
+	@ARCH=x86_64 sh packaging/build.sh deb rpm
+	CMGR_MACHINE=1 CMGR_PATIENCE=$${CMGR_PATIENCE:-600} CMGR_FIGURES=build/machine.json $(BIN)/pytest tests/packages/whole
 	$(BIN)/python -m tests.support.figures build/machine.json machine
 
 bench: $(STAMP)
@@ -153,7 +153,7 @@ reliability: $(STAMP)
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} $(BIN)/pytest tests/running
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
 		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs \
-		--ignore=tests/packages/whole/test_whole_machine.py
+		--ignore=tests/packages/whole
 	$(BIN)/python -m tests.support.figures build/reliability.json
 	$(MAKE) reliability-stories
 	$(MAKE) reliability-hands

@@ -11,7 +11,7 @@ only_look=
 for format; do
     case $format in
     deb) tools="$tools dpkg-deb" ;;
-    rpm) tools="$tools rpmbuild" ;;
+    rpm) tools="$tools rpmbuild checkmodule semodule_package" ;;
     *) die "there is no format $format: deb and rpm are" ;;
     esac
 done

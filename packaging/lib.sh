@@ -38,6 +38,8 @@ packages_of() {
     createrepo_c) echo " createrepo-c" ;;
     gpg) echo " gnupg" ;;
     rpmbuild | rpmsign) echo " rpm" ;;
+    checkmodule) echo " checkpolicy" ;;
+    semodule_package) echo " semodule-utils" ;;
     *-strip) echo " binutils-${1%-strip}" | sed 's/x86_64/x86-64/' ;;
     *) echo " $1" ;;
     esac | tr -d '\n'

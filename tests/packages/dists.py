@@ -26,6 +26,10 @@ def rpm(arch: str = NATIVE) -> Path:
     return _built(f"cmgr-{__version__}-1.{arch}.rpm")
 
 
+def selinux() -> Path:
+    return _built(f"cmgr-selinux-{__version__}-1.noarch.rpm")
+
+
 def _built(name: str) -> Path:
     path = DIST / name
     assert path.exists(), f"{path} was not built (make test-packages builds it)"

@@ -28,8 +28,8 @@ def test_lintian_is_content() -> None:
 
 def test_rpmlint_is_content() -> None:
     settings = dists.ROOT / "packaging/rpm/rpmlint.toml"
-    for arch in dists.ARCHES:
-        told = dists.said("rpmlint", "--config", str(settings), str(dists.rpm(arch)))
+    for package in (*map(dists.rpm, dists.ARCHES), dists.selinux()):
+        told = dists.said("rpmlint", "--config", str(settings), str(package))
         found = [line for line in told.splitlines() if ": E: " in line or ": W: " in line]
         assert found == []
 

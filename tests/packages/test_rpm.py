@@ -48,7 +48,8 @@ def machine(boot: Boot, stub: Path) -> Machine:
 
 def newer(to: Path) -> Path:
     """Return the same package as another release."""
-    return Path(dists.built(to, "rpm/build.sh", REVISION="2", MAINTAINER=MAINTAINER, PAYLOAD="w1.gzdio").strip())
+    told = dists.built(to, "rpm/build.sh", REVISION="2", MAINTAINER=MAINTAINER, PAYLOAD="w1.gzdio")
+    return Path(told.splitlines()[-1])
 
 
 @pytest.mark.parametrize("arch", dists.ARCHES)

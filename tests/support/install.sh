@@ -39,6 +39,7 @@ fi
 if [ "${1:-}" = machine ]; then
     command -v qemu-system-x86_64 >/dev/null 2>&1 || packages="$packages qemu-system-x86"
     command -v depmod >/dev/null 2>&1 || packages="$packages kmod"
+    command -v sesearch >/dev/null 2>&1 || packages="$packages setools"
 fi
 
 if [ "${1:-}" = packages ] || [ "${1:-}" = machine ]; then
@@ -66,8 +67,11 @@ systemd-nspawn systemd-container
 dnf dnf
 createrepo_c createrepo-c
 gpg gnupg
+checkmodule checkpolicy
+semodule_package semodule-utils
 ansible-playbook ansible-core
 END
+    [ -e /usr/share/selinux/devel/Makefile ] || packages="$packages selinux-policy-dev"
     # Without what qemu-user recommends: that would have the kernel run every program of the other architecture.
     case $(uname -m) in
     aarch64) foreign=x86_64 libraries=amd64 ;;

@@ -67,8 +67,8 @@ WantedBy=multi-user.target
 class WholeMachine(Machine):
     """Boots from a disk that has what is in `root`; what it changes there is gone afterwards."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        """Raises `CannotRun`."""
+    def __init__(self, root: Path, folder: Path, *parameters: str) -> None:
+        """With these parameters of the kernel. Raises `CannotRun`."""
         if platform.machine() != "x86_64":
             raise CannotRun("it runs the package of this machine, and only one of x86_64 is emulated")
         for program in (QEMU, "cpio", "depmod", "mke2fs"):
@@ -76,19 +76,20 @@ class WholeMachine(Machine):
                 raise CannotRun(f"there is no {program}")
         super().__init__("whole", root, {})
         self._folder = folder
+        self._parameters = ("console=ttyS0", "quiet", "panic=1", "systemd.mask=serial-getty@ttyS0.service", *parameters)
+        self._furnish()
         self._line: socket.socket | None = None
 
     def boot(self) -> None:
         """Boot, and wait until systemd has started everything. Raises `CannotRun`."""
         kernel, first = self._kernel(), self._folder / "first"
-        self._furnish()
         disk, line, said = self._folder / "disk", self._folder / "line", self._folder / "console"
         _do("mke2fs", "-q", "-t", "ext4", "-d", str(self.root), str(disk), "3G")
         words = [
             QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1500", "-nographic", "-no-reboot",
             "-nic", "none", "-monitor", "none", "-kernel", str(kernel), "-initrd", str(first),
             "-drive", f"file={disk},format=raw,if=virtio",
-            "-append", "console=ttyS0 quiet panic=1 systemd.mask=serial-getty@ttyS0.service",
+            "-append", " ".join(self._parameters),
             "-serial", f"file:{said}", "-serial", f"unix:{line},server=on,wait=off",
         ]  # fmt: skip
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
@@ -144,6 +145,8 @@ class WholeMachine(Machine):
         assert self._line is not None
         assert not user
         clean = f"exec env -i PATH={PATH} LC_ALL=C.UTF-8 timeout {within:g} {shlex.join(command)}"
+        # Beyond the time that the machine itself gives it.
+        self._line.settimeout(within + 60)
         self._line.sendall(base64.b64encode(clean.encode()) + b"\n")
         code, out, err = self._answer().split()
         return Done(int(code), *(base64.b64decode(each[:-1]).decode() for each in (out, err)))

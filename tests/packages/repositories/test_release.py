@@ -17,7 +17,7 @@ BILLS = {f"cmgr-{__version__}.{arch}.sbom.cdx.json" for arch in dists.ARCHES}
 
 
 def packages() -> list[Path]:
-    return [made(arch) for arch in dists.ARCHES for made in (dists.deb, dists.rpm)]
+    return [*(made(arch) for arch in dists.ARCHES for made in (dists.deb, dists.rpm)), dists.selinux()]
 
 
 @pytest.fixture(scope="module")

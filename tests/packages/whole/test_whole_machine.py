@@ -70,24 +70,33 @@ pytestmark = [
 def machine(
     place: Place, debian: Path, installed: Path, workshop: Workshop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WholeMachine]:
-    library = workshop.place("one")
     _, root = place.stacked(installed, debian)
-    shutil.copytree(library.parent, root / "opt/chips")
-    ignored = shutil.ignore_patterns("__pycache__", "golden", "web")
-    shutil.copytree(dists.ROOT / "tests", root / f"{TESTS[1:]}/tests", ignore=ignored)
-    (root / "etc/systemd/system/model@.service").write_text(MODEL)
-    users = "".join(USER.format(unit=unit, chip=chip) for chip, unit in zip(CHIPS, MODELS, strict=True))
-    (root / "etc/cmgr/cmgr.toml").write_text(CONFIGURATION.format(library=f"/opt/chips/{library.name}") + users)
+    furnish(root, workshop.place("one"))
     try:
         made = WholeMachine(root, tmp_path_factory.mktemp("whole"))
         made.boot()
     except CannotRun as exc:
         cannot("machine of its own", exc)
     with closing(made):
-        order(made, "create", "one")
-        made.do("systemctl", "start", *MODELS)
-        assert made.run("systemctl", "restart", "cmgr").code == 0, made.said()[-3000:]
+        begin(made)
         yield made
+
+
+def furnish(root: Path, library: Path) -> None:
+    """Put eight chips behind a stand-in for the library there, and units of systemd that use them."""
+    shutil.copytree(library.parent, root / "opt/chips")
+    ignored = shutil.ignore_patterns("__pycache__", "golden", "web")
+    shutil.copytree(dists.ROOT / "tests", root / f"{TESTS[1:]}/tests", ignore=ignored)
+    (root / "etc/systemd/system/model@.service").write_text(MODEL)
+    users = "".join(USER.format(unit=unit, chip=chip) for chip, unit in zip(CHIPS, MODELS, strict=True))
+    (root / "etc/cmgr/cmgr.toml").write_text(CONFIGURATION.format(library=f"/opt/chips/{library.name}") + users)
+
+
+def begin(machine: WholeMachine) -> None:
+    """Have chips and their users there, and a service that knows them."""
+    order(machine, "create", "one")
+    machine.do("systemctl", "start", *MODELS)
+    assert machine.run("systemctl", "restart", "cmgr").code == 0, machine.said()[-3000:]
 
 
 def order(machine: WholeMachine, *words: str) -> str:
