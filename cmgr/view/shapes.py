@@ -435,12 +435,6 @@ class Check(TypedDict):
     findings: Annotated[list[Finding], "everything that was looked at"]
 
 
-class Wellbeing(TypedDict):
-    healthy: Annotated[bool, "the service is ready, and nothing ails it"]
-    state: Annotated[ServiceState, "as `service.state` of the status has it"]
-    troubles: Annotated[list[str], "what is wrong with the service, a sentence each"]
-
-
 class Preview(TypedDict):
     does: Annotated[list[str], "what would happen, sentence by sentence"]
 

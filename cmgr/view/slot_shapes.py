@@ -6,7 +6,7 @@ As `shapes` has the others, and for types only, too.
 from typing import Annotated, NotRequired, TypedDict
 
 from cmgr.model.values.services.outages import OutageCause
-from cmgr.view.shapes import HandlingName, Time, values_of
+from cmgr.view.shapes import HandlingName, ServiceState, Time, values_of
 
 
 class Available(TypedDict):
@@ -163,6 +163,12 @@ class AlarmReceiver(TypedDict):
 
 class AlarmReceivers(TypedDict):
     receivers: Annotated[list[AlarmReceiver], "every receiver of alarms, as the configuration names them"]
+
+
+class Wellbeing(TypedDict):
+    healthy: Annotated[bool, "the service is ready, and nothing ails it"]
+    state: Annotated[ServiceState, "as `service.state` of the status has it"]
+    troubles: Annotated[list[str], "what is wrong with the service, a sentence each"]
 
 
 class Version(TypedDict):

@@ -30,7 +30,7 @@ from cmgr.view.rules import raised_by
 from cmgr.words import one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import shapes, slot_shapes
 
 __all__ = ["available", "chips", "containers", "explain", "faults", "rings", "status"]
 
@@ -134,7 +134,7 @@ def service(node: Node, own: Own) -> "shapes.Service":
     return told
 
 
-def health(node: Node, own: Own) -> "shapes.Wellbeing":
+def health(node: Node, own: Own) -> "slot_shapes.Wellbeing":
     """Return whether the service itself is well, and what ails it."""
     return {
         "healthy": own.state == "ready",

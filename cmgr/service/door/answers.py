@@ -209,7 +209,7 @@ class Answers:
         with self._looking:
             return self.look()
 
-    def health(self, _request: Request) -> "shapes.Wellbeing | Unwell":
+    def health(self, _request: Request) -> "slot_shapes.Wellbeing | Unwell":
         told = view.health(self.node(), self.own())
         return told if told["healthy"] else Unwell(told)
 
