@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def status(config: Config, database: Reader, why: ServiceDown) -> "shapes.Status":
     now = datetime.now(UTC)
     asked = quarter_of(now)
-    down = view.quarter(asked.name, *summed(database.downtime(*asked.days)))
+    down = view.quarter(asked.name, summed(database.downtime(*asked.days)))
     own = view.Own("stopped", config.driver, tuple(config.runtimes), downtime=down)
     if isinstance(why, ServiceHangs):
         hangs = Trouble(TroubleKind.SERVICE, "", "the service hangs", chain(why), why.hint)

@@ -261,6 +261,7 @@ class Quarter(TypedDict):
     quarter: Annotated[str, "which: `2026-Q4`"]
     minutes: Annotated[float, "how long services were down, in outages that are over: `cmgr downtime` has all of it"]
     recovery_minutes: Annotated[float, "how much of that a start of cmgr's has ended"]
+    unseen_minutes: Annotated[float, "how long nobody can say whether services were down"]
 
 
 class Status(TypedDict):

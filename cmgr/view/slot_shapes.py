@@ -201,6 +201,11 @@ class OutageNow(TypedDict):
     minutes: Annotated[float, "for how long, in this time; that is in the sums, too"]
 
 
+class SilentRuntime(TypedDict):
+    runtime: Annotated[str, "its name"]
+    since: Annotated[Time, "since when it does not answer"]
+
+
 class Downtime(DowntimeSum):
     period: Annotated[str, "what was asked for: `2026-Q4`, `2026`, `2026-11`, `2026-11-29`"]
     begins: Annotated[Time, "when that begins"]
@@ -215,3 +220,6 @@ class Downtime(DowntimeSum):
     causes: Annotated[list[DowntimeOfCause], "the sums by cause, the largest first"]
     services: Annotated[list[DowntimeOfService], "the sums by service, the largest first"]
     now: Annotated[list[OutageNow], "the services that are down"]
+    silent: Annotated[
+        list[SilentRuntime], "the runtimes that do not answer: since then nothing is known of their services"
+    ]

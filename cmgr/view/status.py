@@ -20,6 +20,7 @@ from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.outages import Spent
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, rows, runtime_hint
@@ -87,10 +88,10 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
     }
 
 
-def quarter(name: str, down: timedelta, recovered: timedelta) -> "shapes.Quarter":
+def quarter(name: str, spent: Spent) -> "shapes.Quarter":
     """Return what a status says of the downtime of a quarter."""
-    minute = timedelta(minutes=1)
-    return {"quarter": name, "minutes": round(down / minute, 1), "recovery_minutes": round(recovered / minute, 1)}
+    minutes, recovered, unseen = (round(length / timedelta(minutes=1), 1) for length in spent)
+    return {"quarter": name, "minutes": minutes, "recovery_minutes": recovered, "unseen_minutes": unseen}
 
 
 def _drill(node: Node, drill: Drill) -> "shapes.Drill":

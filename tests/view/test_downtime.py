@@ -59,7 +59,7 @@ def told(
         store.save(node, [], [])
         store.connection.execute("UPDATE meta SET counted = ?", (stamp(QUARTER.begins - timedelta(days=9)),))
     with open_reader(path) as reader:
-        return records.downtime(reader, QUARTER, NOW, reaction, runs=True)
+        return records.downtime(reader, QUARTER, NOW, reaction, {})
 
 
 def text(found: slot_shapes.Downtime) -> str:
@@ -105,11 +105,22 @@ def test_an_outage_that_is_older_than_the_period_counts_from_its_beginning(path:
     found = told(path, outages=(ever,))
     assert found["minutes"] == round((NOW - QUARTER.begins) / timedelta(minutes=1), 2)
     with open_reader(path) as reader:
-        before = records.downtime(reader, period("2000"), NOW, HALF_AN_HOUR, runs=True)
-        later = records.downtime(reader, period("2999-Q1"), NOW, HALF_AN_HOUR, runs=True)
+        before = records.downtime(reader, period("2000"), NOW, HALF_AN_HOUR, {})
+        later = records.downtime(reader, period("2999-Q1"), NOW, HALF_AN_HOUR, {})
     assert (before["minutes"], before["now"]) == (0, [])
     assert (later["minutes"], later["ends"]) == (0, later["begins"])
     assert text(before).startswith("downtime in 2000: not known\n")
+
+
+def test_of_a_runtime_that_does_not_answer_nothing_is_known_since_and_its_services_are_down_until_then(
+    path: Path,
+) -> None:
+    told(path, outages=(out("a", 60),))
+    with open_reader(path) as reader:
+        found = records.downtime(reader, QUARTER, NOW, HALF_AN_HOUR, {"docker": NOW - HALF_AN_HOUR})
+    assert (found["minutes"], found["now"][0]["minutes"]) == (30, 30)
+    assert [each["runtime"] for each in found["silent"]] == ["docker"]
+    assert "not known: the services of docker since 11:30:00: it does not answer" in text(found)
 
 
 def test_where_cmgr_does_not_run_nothing_is_known_from_when_it_was_there_last(path: Path) -> None:
@@ -118,7 +129,7 @@ def test_where_cmgr_does_not_run_nothing_is_known_from_when_it_was_there_last(pa
     asked = quarter_of(later)
     with open_reader(path) as reader:
         alive = reader.lives().alive
-        found = records.downtime(reader, asked, later, HALF_AN_HOUR, runs=False)
+        found = records.downtime(reader, asked, later, HALF_AN_HOUR, None)
     assert alive is not None
     assert datetime.fromisoformat(found["known_until"]) - alive < timedelta(seconds=1)
     assert "when cmgr was there last" in text(found)

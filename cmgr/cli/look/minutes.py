@@ -59,6 +59,6 @@ def read(common: Common, asked: Period) -> "source.Told[slot_shapes.Downtime]":
     """Return the downtime in a period: from the service, or from the database until when the service was there last."""
 
     def stead(config: "Config", database: "Reader", _why: "ServiceDown") -> Mapping[str, object]:
-        return records.downtime(database, asked, source.now(), config.downtime.reaction, runs=False)
+        return records.downtime(database, asked, source.now(), config.downtime.reaction, None)
 
     return cast("source.Told[slot_shapes.Downtime]", source.either(common, f"downtime?when={quote(asked.name)}", stead))

@@ -4,8 +4,8 @@ A service is out while its container ought to run (`model/wanted.py`) and does n
 start it is out until it serves, has said so where it is asked, and cmgr holds it no more; but then it counts from when
 it served. Not out is what a person has ended or paused, and what its unit stands for, which is a service itself.
 
-Time in which no cmgr ran is not guessed at: who is in the same life after it as before it has been as he was, and for
-anybody else that time is `UNSEEN`.
+Time in which no cmgr ran, or a runtime told nothing, is not guessed at: who is in the same life after it as before it
+has been as he was, and for anybody else that time is `UNSEEN`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ def count_outages(turn: Turn, before: Node) -> None:
     for key in _touched(before, turn.node):
         was, now = before.containers.get(key), turn.node.containers.get(key)
         if now is None or now.seen is not None:  # Else it is as the last life knew it.
-            _bridge(turn, was, now)
+            _bridge(turn, before, was, now)
             _look(turn, key, now)
 
 
@@ -59,18 +59,29 @@ def _differing(old: Mapping[ContainerKey, Value], new: Mapping[ContainerKey, Val
     return [key for key in {**old, **new} if old.get(key) is not new.get(key)]
 
 
-def _bridge(turn: Turn, was: Container | None, now: Container | None) -> None:
-    """Take in what a container has become in the time in which no cmgr ran, if this is the first look since."""
-    alive = turn.node.alive
-    if was is None or was.seen is not None or alive is None:
+def _bridge(turn: Turn, before: Node, was: Container | None, now: Container | None) -> None:
+    """Take in what a container has become while nobody saw it, if this is the first look since."""
+    unseen = None if was is None else _unseen_since(before, was, now)
+    if was is None or unseen is None:
         return
     if now is not None and now.running is was.running and is_same_life(now.run, was.run):
         return
-    since, known = min(alive, turn.at), turn.node.outages.get(was.key)
+    since, known = min(unseen, turn.at), turn.node.outages.get(was.key)
     if known is not None:
         _end(turn, replace(known, ours=False), known.up or since)
     if now is not None and now.wanted:
         _book(turn, Outage(now.key, full_name(now.key, now.name), since, OutageCause.UNSEEN), turn.at)
+
+
+def _unseen_since(before: Node, was: Container, now: Container | None) -> datetime | None:
+    if was.seen is None:
+        return before.alive
+    runtime, hold = before.runtimes.get(was.key.runtime), before.holds.get(was.key)
+    silent = runtime.silent if runtime is not None else None
+    if silent is None or was.seen >= silent or (now is not None and (now.seen is None or now.seen < silent)):
+        return None
+    # The answer to an order of cmgr's says what has become of it.
+    return silent if hold is None or hold.attempt.command is None else None
 
 
 def _look(turn: Turn, key: ContainerKey, now: Container | None) -> None:

@@ -113,7 +113,7 @@ def _runtime_down(turn: Turn, fact: RuntimeDown) -> None:
         return
     if not state.why_down:
         turn.note(NoteKind.WARNING, f"cannot reach {fact.runtime}: {fact.why}")
-    turn.put_runtime(replace(state, why_down=fact.why))
+    turn.put_runtime(replace(state, why_down=fact.why, silent=state.silent or turn.at))
 
 
 def containers_listed(turn: Turn, fact: ContainersListed) -> None:
@@ -136,7 +136,7 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
         turn.list_failed(turn.node.runtimes[fact.runtime], doubt)
         return
     listed_now = replace(state, asked=None, again=False, listed=issued, why_down="", failures=0, ask_at=None)
-    turn.put_runtime(listed_now)
+    turn.put_runtime(replace(listed_now, silent=None))
     if state.why_down:
         wait_no_longer(turn, fact.runtime)
     if state.again:

@@ -45,7 +45,8 @@ class RuntimeState:
     `listed`: when the last good list was asked for. `asked`: the list under way and when it was asked for.
     `again`: another is wanted when that is in. `restarted`: when its daemon came up last. `failures`: lists in a row
     that failed. `covering`: whoever of its containers uses a chip does so by containers of other runtimes, so that
-    nobody waits for its word on that.
+    nobody waits for its word on that. `silent`: since when it does not tell of events, until
+    a list has said what was missed.
     """
 
     name: str
@@ -57,6 +58,7 @@ class RuntimeState:
     restarted: datetime | None = None
     failures: int = 0
     covering: bool = False
+    silent: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,8 +168,9 @@ class Answers:
             asked = period(when) if when else quarter_of(now)
         except ValueError as error:
             raise BadRequest(f"cannot read the request: {error}", hint="such as 2026, 2026-Q4 or 2026-11") from error
+        silent = {state.name: state.silent for state in self.node().runtimes.values() if state.silent is not None}
         with self._read() as database:
-            return records.downtime(database, asked, now, self.reaction(), runs=True)
+            return records.downtime(database, asked, now, self.reaction(), silent)
 
     def groups(self, _request: Request) -> "group_shapes.Groups":
         return {"groups": groups(self.node())}

@@ -1,6 +1,6 @@
 """The past as JSON: episodes and their timelines, of the rows that the database has."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -180,23 +180,21 @@ def _past(database: Reader, sought: Sought, now: datetime) -> about.Past:
 
 
 def downtime(
-    database: Reader, asked: Period, now: datetime, reaction: timedelta, *, runs: bool
+    database: Reader, asked: Period, now: datetime, reaction: timedelta, silent: Mapping[str, datetime] | None
 ) -> "slot_shapes.Downtime":
     """Return what is known of the downtime in a period. Raises `StoreError`.
 
     `reaction`: how long a person takes before he begins with what cmgr does; nothing is reckoned with it where it is 0.
-    `runs`: the service does, so that what it knows is known until now.
+    `silent`: the runtimes that do not answer, and since when; None where the service does not run.
     """
     begins, ends = asked.begins, min(asked.ends, max(now, asked.begins))
     lives = database.lives()
-    known_until = max(begins, min(ends, now if runs else lives.alive or begins))
+    known_until = max(begins, min(ends, now if silent is not None else lives.alive or begins))
+    silent = {name: since for name, since in (silent or {}).items() if since < ends}
     over = database.downtime(*asked.days)
-    open_ = [(o, length) for o in database.outages() if (length := _part(o, begins, known_until))]
+    open_ = [*_going_on(database, begins, known_until, silent)]
     found = [*over, *(Downtime(each.service, "", each.cause, length) for each, length in open_)]
     down = [row for row in found if row.cause is not OutageCause.UNSEEN]
-    # Whoever orders a reset is there.
-    late = sum(row.recoveries for row in down if row.cause is not OutageCause.ORDER)
-    by_hand = sum((row.recovered for row in down), late * reaction)
     by_cause, by_service = grouped((row.cause, row) for row in down), grouped((row.service, row) for row in found)
     causes: list[slot_shapes.DowntimeOfCause] = [{"cause": str(c), **_sum(rows)} for c, rows in by_cause.items()]
     services = [_of_service(service, rows) for service, rows in by_service.items()]
@@ -209,11 +207,29 @@ def downtime(
         **_sum(down),
         "unseen_minutes": _unseen(found),
         "reaction_minutes": _minutes(reaction) if reaction else None,
-        "by_hand_minutes": _minutes(by_hand) if reaction else None,
+        "by_hand_minutes": _minutes(_by_hand(down, reaction)) if reaction else None,
         "causes": sorted(causes, key=lambda row: (-row["minutes"], row["cause"])),
         "services": sorted(services, key=lambda row: (-row["minutes"], -row["unseen_minutes"], row["service"])),
         "now": [_now(each, length) for each, length in open_ if each.up is None],
+        "silent": [{"runtime": name, "since": stamp(since)} for name, since in sorted(silent.items())],
     }
+
+
+def _by_hand(rows: Sequence[Downtime], reaction: timedelta) -> timedelta:
+    """Return how long the recoveries would have been with a person; whoever orders a reset is there."""
+    late = sum(row.recoveries for row in rows if row.cause is not OutageCause.ORDER)
+    return sum((row.recovered for row in rows), late * reaction)
+
+
+def _going_on(
+    database: Reader, begins: datetime, until: datetime, silent: Mapping[str, datetime]
+) -> Iterator[tuple[Outage, timedelta]]:
+    """Yield each outage that is not over, and how long it is as far as that is known."""
+    for outage in database.outages():
+        known_until = min(until, silent.get(outage.key.runtime, until))
+        length = min(outage.up or known_until, known_until) - max(outage.since, begins)
+        if length > timedelta():
+            yield outage, length
 
 
 def _now(outage: Outage, length: timedelta) -> "slot_shapes.OutageNow":
@@ -223,10 +239,6 @@ def _now(outage: Outage, length: timedelta) -> "slot_shapes.OutageNow":
         "since": stamp(outage.since),
         "minutes": _minutes(length),
     }
-
-
-def _part(outage: Outage, begins: datetime, until: datetime) -> timedelta:
-    return max(min(outage.up or until, until) - max(outage.since, begins), timedelta())
 
 
 def _of_service(service: str, rows: Sequence[Downtime]) -> "slot_shapes.DowntimeOfService":

@@ -70,8 +70,10 @@ def _sentences(told: "slot_shapes.Downtime", page: Page) -> Iterator[str]:
         yield f"not known: all before {page.face.clock(told['counted_since'])}, since when it is counted"
     if told["known_until"] < told["ends"]:
         yield f"not known: all since {page.face.clock(told['known_until'])}, when cmgr was there last"
+    for each in told["silent"]:
+        yield f"not known: the services of {each['runtime']} since {page.face.clock(each['since'])}: it does not answer"
     if told["unseen_minutes"]:
-        yield f"not known: {_min(told['unseen_minutes'])} in which cmgr did not run and services changed"
+        yield f"not known: {_min(told['unseen_minutes'])} in which services changed and nobody saw it"
     yield "not counted: what a person has stopped, paused or removed"
 
 

@@ -122,9 +122,11 @@ def _service(told: "shapes.Status", page: Page) -> list[str]:
 
 def _downtime(told: "shapes.Quarter | None") -> list[str]:
     """Return how long services were down, once that is worth a line; an older service does not say it."""
-    if told is None or told["minutes"] < 1:
+    if told is None or max(told["minutes"], told["unseen_minutes"]) < 1:
         return []
     number = f"{told['minutes']:,.0f} min, of which cmgr has ended {told['recovery_minutes']:,.0f}"
+    if told["unseen_minutes"]:
+        number += f", and {told['unseen_minutes']:,.0f} min of which nobody can say"
     return [f"downtime in {told['quarter']}: {number} (cmgr downtime)"]
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Policy, Strategy
@@ -176,6 +177,54 @@ def test_of_one_in_another_life_nobody_knows_how_long_it_was_down_meanwhile() ->
     }
     assert about(found["docker//b", OutageCause.ITSELF].down, 60)
     assert all(about(day.down, 3600) for (_, cause), day in found.items() if cause is OutageCause.UNSEEN)
+
+
+def silent(cmgr: Cmgr, length: timedelta, **fields: Any) -> None:
+    """Let the runtime tell nothing for so long, while this becomes of its containers."""
+    cmgr.tell(facts.RuntimeDown("docker", "its events have ended"))
+    cmgr.now += length
+    cmgr.truth = {known: replace(container, **fields) for known, container in cmgr.truth.items()}
+    cmgr.tell(facts.RuntimeUp("docker"))
+    cmgr.run()
+    cmgr.wait(60)
+
+
+def test_who_is_in_the_same_life_after_his_runtimes_silence_has_been_as_he_was() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 1), policy=NEVER)
+    cmgr.dies("b")
+    silent(cmgr, timedelta(hours=1))
+    assert cmgr.node.downtime == {}
+    assert causes(cmgr) == {"docker//b": OutageCause.ITSELF}
+
+
+def test_of_one_in_another_life_nobody_knows_how_long_it_was_down_while_its_runtime_was_silent() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 1), policy=NEVER)
+    cmgr.dies("b")
+    cmgr.wait(60)
+    silent(cmgr, timedelta(hours=1), running=True, run="later", exit=None)
+    assert (cmgr.node.outages, cmgr.node.runtimes["docker"].silent) == ({}, None)
+    found = {(day.service, day.cause): day.down for day in cmgr.node.downtime.values()}
+    assert {*found} == {
+        (WEB, OutageCause.UNSEEN),
+        ("docker//b", OutageCause.UNSEEN),
+        ("docker//b", OutageCause.ITSELF),
+    }
+    assert about(found["docker//b", OutageCause.ITSELF], 60)
+    assert all(about(down, 3600) for (_, cause), down in found.items() if cause is OutageCause.UNSEEN)
+
+
+def test_what_cmgr_has_done_while_a_runtime_was_silent_is_known_by_its_answer() -> None:
+    cmgr = Cmgr(container("a", 0), policy=RING)
+    cmgr.fault(0)
+    cmgr.run(ListContainers)
+    cmgr.tell(facts.RuntimeDown("docker", "its events have ended"))
+    cmgr.run(StopContainer)
+    assert causes(cmgr) == {WEB: OutageCause.FAULT}
+    cmgr.tell(facts.RuntimeUp("docker"))
+    cmgr.run()
+    cmgr.wait(60)
+    (down,) = spent(cmgr).values()
+    assert (down.cause, down.recoveries) == (OutageCause.FAULT, 1)
 
 
 def again(cmgr: Cmgr, alive: datetime) -> None:

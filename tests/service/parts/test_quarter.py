@@ -25,11 +25,11 @@ def now() -> Period:
     return quarter_of(datetime.now(UTC))
 
 
-def told(part: Quarter) -> tuple[float, float]:
+def told(part: Quarter) -> tuple[float, float, float]:
     found = part.told()
     assert found is not None
     assert found["quarter"] == now().name
-    return found["minutes"], found["recovery_minutes"]
+    return found["minutes"], found["recovery_minutes"], found["unseen_minutes"]
 
 
 def test_it_goes_on_from_what_the_database_has_of_this_quarter(tmp_path: Path) -> None:
@@ -42,11 +42,11 @@ def test_it_goes_on_from_what_the_database_has_of_this_quarter(tmp_path: Path) -
     assert part.told() is None
     part.observe(Step([], Node(), spent(first, 1000), [], []))
     part.start()
-    assert told(part) == (5, 5)
+    assert told(part) == (5, 5, 7)
     for node in (spent(first, 3), spent(before, 100)):
         part.observe(Step([], Node(), node, [], []))
     part.observe(Step([], spent(last, 2), replace(spent(last, 4)), [], []))
-    assert told(part) == (10, 10)
+    assert told(part) == (10, 10, 7)
 
 
 def test_the_next_quarter_begins_with_nothing(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_next_quarter_begins_with_nothing(tmp_path: Path) -> None:
     part = Quarter(path)
     part.start()
     part.observe(Step([], Node(), spent(now().ends.date().isoformat(), 9), [], []))
-    assert told(part) == (0, 0), "this one is not it"
+    assert told(part) == (0, 0, 0), "this one is not it"
 
 
 def test_where_the_database_cannot_be_read_nobody_can_say(tmp_path: Path) -> None:

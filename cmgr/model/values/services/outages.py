@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.services.containers import ContainerKey
@@ -129,7 +130,23 @@ def _day(at: datetime) -> str:
     return at.astimezone(UTC).date().isoformat()
 
 
-def summed(days: Iterable[Downtime]) -> tuple[timedelta, timedelta]:
-    """Return how long services were down, and how much of that a start of cmgr's has ended."""
-    known = [day for day in days if day.cause is not OutageCause.UNSEEN]
-    return sum((day.down for day in known), timedelta()), sum((day.recovered for day in known), timedelta())
+class Spent(NamedTuple):
+    """How long services were down, how much of that a start of cmgr's has ended, and how long nobody can say."""
+
+    down: timedelta = timedelta()
+    recovered: timedelta = timedelta()
+    unseen: timedelta = timedelta()
+
+
+NOTHING = Spent()
+
+
+def summed(days: Iterable[Downtime], before: Spent = NOTHING) -> Spent:
+    """Return what all these days come to, with what was before."""
+    down, recovered, unseen = before
+    for day in days:
+        if day.cause is OutageCause.UNSEEN:
+            unseen += day.down
+        else:
+            down, recovered = down + day.down, recovered + day.recovered
+    return Spent(down, recovered, unseen)
