@@ -24,7 +24,7 @@ JSON = "application/json"
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 READINGS = re.compile(
-    rb"chips|slots|groups|fleet|faults|containers|history|episodes(/\d{1,18}(/picture)?)?|explain/[0-9A-Za-z%]{1,80}"
+    rb"chips|slots|groups|fleet|faults|containers|downtime|history|episodes(/\d{1,18}(/picture)?)?|explain/[0-9A-Za-z%]{1,80}"
 )
 ORDERS = re.compile(r"[a-z]{1,20}(-[a-z]{1,20})?")
 

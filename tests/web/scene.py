@@ -217,6 +217,21 @@ class Scene:
         ]
         return {"name": "a", "engine": engine, "appliances": rows, "remarks": []}
 
+    def downtime(self) -> Doc:
+        def spent(minutes: float, outages: int, recoveries: int, **what: object) -> Doc:
+            ended = {"recoveries": recoveries, "recovery_minutes": minutes if recoveries else 0.0}
+            return {"minutes": minutes, "outages": outages, **ended, **what}
+
+        down = {"service": "docker//embedding", "cause": "itself", "since": ago(minutes=31), "minutes": 31.0}
+        return {
+            **spent(43.5, 9, 6), "recovery_minutes": 12.5, "period": "2026-Q4", "begins": ago(days=59), "ends": ago(),
+            "counted_since": ago(days=40), "known_until": ago(), "unseen_minutes": 4.0, "reaction_minutes": 45.0,
+            "by_hand_minutes": 282.5, "now": [down], "silent": [{"runtime": "containerd", "since": ago(minutes=3)}],
+            "causes": [spent(31.0, 3, 0, cause="itself"), spent(12.5, 6, 6, cause="fault")],
+            "services": [spent(31.0, 3, 0, service="docker//embedding", unseen_minutes=4.0),
+                         spent(12.5, 6, 6, service="docker//llm-chat", unseen_minutes=0.0)],
+        }  # fmt: skip
+
     def faults(self) -> list[Doc]:
         def row(n: int) -> Doc:
             since = AT - timedelta(days=(n * n) % 83 + 1, hours=n)
@@ -277,6 +292,7 @@ def door(path: Path, scene: Scene) -> ControlServer:
         Route("GET", "/v1/groups", "groups", said({"groups": scene.groups()}), ""),
         Route("GET", "/v1/fleet", "fleet", said(scene.fleet()), ""),
         Route("GET", "/v1/history", "history", said({"notes": lines}), "", any_),
+        Route("GET", "/v1/downtime", "downtime", said(scene.downtime()), ""),
         Route("GET", "/v1/explain/{code}", "explain", said(explained), "", (Arg("code", "string", ""),)),
         Route("GET", "/v1/events", "events", stream, "", kind=LINES),
     )

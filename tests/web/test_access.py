@@ -28,6 +28,7 @@ PLACES = (
     "episodes/17",
     "history",
     "history?lines=all",
+    "history?lines=downtime",
     "faults?all=true",
     "faults?code=80E24E00&all=true",
     "chips",

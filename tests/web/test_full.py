@@ -49,6 +49,20 @@ def test_what_is_said_of_one_thing_is_one_entry_and_the_headline_counts_these(pa
     expect(rows.first.get_by_role("button", name="Resume")).to_have_count(1)
 
 
+def test_how_long_services_were_down_is_told_with_what_is_not_known(page: "Page") -> None:
+    go(page, "history?lines=downtime")
+    shown = page.locator("main")
+    for text in (
+        "2026-Q4: 43.5 min, each service for itself.",
+        "With a person who begins after 45.0 min it would have been 282.5 min.",
+        "Not known: the services of containerd since",
+        "Not known: 4.0 min in which services changed and nobody saw it.",
+    ):
+        expect(shown).to_contain_text(text)
+    row = page.get_by_role("region", name="By service").locator("tbody tr").first
+    assert row.locator("td").all_inner_texts() == ["docker//embedding", "31.0", "3", "0", "4.0"]
+
+
 def test_each_of_64_chips_is_a_cell_with_its_load_and_its_temperature(page: "Page") -> None:
     cells = page.locator(".heatmap .cell")
     assert cells.count() == 64

@@ -16,7 +16,16 @@ from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.alone
 
-READINGS = ("chips", "faults", "faults?all=true", "containers", "episodes", "episodes/1", "history?limit=5")
+READINGS = (
+    "chips",
+    "faults",
+    "faults?all=true",
+    "containers",
+    "episodes",
+    "episodes/1",
+    "history?limit=5",
+    "downtime?when=2020-Q1",
+)
 ORDERS: dict[str, dict[str, object]] = {
     "isolate": {"chip": 7, "reason": "it hums"},
     "release": {"chip": 7},

@@ -138,13 +138,17 @@ async function refresh(path) {
 const soon = (path) => setTimeout(() => refresh(path), 500);
 
 const OWN = { __proto__: null, "": ["groups"], slots: ["slots"], groups: ["groups"], fleet: ["fleet"] };
-const own = () => OWN[routeOf().view]?.forEach(refresh);
+function own() {
+  const { view, query } = routeOf();
+  OWN[view]?.forEach(refresh);
+  if (view === "history" && query.get("lines") === "downtime") refresh("downtime");
+}
 
 function needed() {
   const { view, id, query } = routeOf(), code = query.get("code");
   own();
   if (view === "episodes" && id) refresh(`episodes/${Number(id)}`);
-  if ((view === "history" && query.get("lines")) || (view === "services" && id)) refresh("history");
+  if ((view === "history" && query.get("lines") === "all") || (view === "services" && id)) refresh("history");
   if (view === "chips" && id) refresh("series");
   if (view === "faults" && code) refresh(`explain/${encodeURIComponent(code)}`);
 }

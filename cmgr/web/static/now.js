@@ -77,12 +77,18 @@ function hero(state) {
         ${own.maintenance ? html`<p>${badge("warn", t("maintenance", { at: own.maintenance_until ? when(own.maintenance_until) : "" }))} ${t("maintenanceSub")}</p>` : ""}
         ${state.session.orders ? "" : html`<p class="quiet">${t("ordersOff")}</p>`}
         ${own.observe ? html`<p>${t("observe")}</p>` : ""}
-        ${status.downtime?.minutes >= 1 ? html`<p class="quiet">${t("downtime", { quarter: status.downtime.quarter,
-          minutes: status.downtime.minutes.toFixed(0), recovered: status.downtime.recovery_minutes.toFixed(0) })}</p>` : ""}
+        ${spent(status.downtime)}
       </div>
       <div class="acts">${orderButtons(state, [{ do: "maintenance", args: { on: !own.maintenance } }])}</div>
     </section>
     ${rows.length ? troubles(rows, state) : ""}`;
+}
+
+function spent(told) {
+  if (!told || Math.max(told.minutes, told.unseen_minutes) < 1) return "";
+  const [minutes, recovered, unseen] = [told.minutes, told.recovery_minutes, told.unseen_minutes].map((n) => n.toFixed(0));
+  return html`<p class="quiet"><a href="#/history?lines=downtime">${t("downtime", { quarter: told.quarter, minutes, recovered })}</a>
+    ${told.unseen_minutes ? t("unseenOf", { minutes: unseen }) : ""}</p>`;
 }
 
 const listOf = (name, rows, state) => table(name, rows, rows.some(({ orders }) => orders?.length) ? "Level Text Order Since" : "Level Text Since", {

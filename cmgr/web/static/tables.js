@@ -1,6 +1,6 @@
 // History, faults, chips, slots, groups and the fleet: tables that name their columns and filters.
 
-import { advice, badge, card, chipState, empty, html, nothing, page, ranges, readings, runs, said, span, time, took, word } from "./parts.js";
+import { advice, badge, card, chipState, empty, html, nothing, page, ranges, readings, runs, said, span, time, took, when, word } from "./parts.js";
 import { orderButtons } from "./orders.js";
 import { faultsPerDay, recoveryTimes, series } from "./plots.js";
 import { t } from "./texts.js";
@@ -79,12 +79,35 @@ export const more = (state, name) => (state[name]?.length >= state.limits[name] 
   ? html`<p><button class="quiet" @click=${() => state.more(name)}>${t("Show more")}</button></p>` : "");
 
 export function historyView(state, route) {
-  const every = route.query.get("lines") === "all";
-  const tab = (to, text, here) => html`<a href="#/history${to}" aria-current=${here ? "page" : nothing}>${t(text)}</a>`;
+  const [here, shown] = { all: ["all", lines], downtime: ["downtime", downtime] }[route.query.get("lines")] || ["", episodes];
+  const tab = (lines, text) => html`<a href="#/history${lines && `?lines=${lines}`}" aria-current=${lines === here ? "page" : nothing}>${t(text)}</a>`;
   return html`
-    ${page(t("History"), html`<nav aria-label=${t("History")}>${tab("", "Episodes", !every)}${tab("?lines=all", "Every line", every)}</nav>`)}
-    ${every ? lines(state, route) : episodes(state, route)}`;
+    ${page(t("History"), html`<nav aria-label=${t("History")}>${tab("", "Episodes")}${tab("all", "Every line")}${tab("downtime", "Downtime")}</nav>`)}
+    ${shown(state, route)}`;
 }
+
+const min = (n) => n.toFixed(1);
+const SPENT = { Minutes: (row) => min(row.minutes), Outages: (row) => row.outages, Ended: (row) => row.recoveries, Unseen: (row) => min(row.unseen_minutes) };
+
+// How long services were down this quarter; what is not known of it stands with it.
+function downtime({ downtime: told }) {
+  if (!told) return "";
+  const unknown = [
+    told.counted_since > told.begins && t("notBefore", { at: when(told.counted_since) }),
+    ...told.silent.map(({ runtime, since }) => t("silentSince", { runtime, at: when(since) })),
+    told.unseen_minutes > 0 && t("unseenOf", { minutes: min(told.unseen_minutes) }),
+  ].filter(Boolean);
+  return html`${card(t("Downtime"), html`<p><strong>${t("downtimeOf", { quarter: told.period, minutes: min(told.minutes) })}</strong></p>
+      ${told.recoveries ? html`<p>${t("endedByCmgr", { n: told.recoveries, minutes: min(told.recovery_minutes) })}
+        ${told.by_hand_minutes === null ? "" : t("byHand", { reaction: min(told.reaction_minutes), minutes: min(told.by_hand_minutes) })}</p>` : ""}
+      ${unknown.map((text) => html`<p>${text}</p>`)}
+      <p class="quiet">${t("notCounted")} <code>cmgr downtime ${told.period} -o html</code></p>`)}
+    ${told.now.length ? tableCard(t("Down now"), told.now, "Name Minutes Cause Since", { ...SPENT, Name: (row) => row.service, Cause: byCause }) : ""}
+    ${told.causes.length ? tableCard(t("By cause"), told.causes, "Cause Minutes Outages Ended", { ...SPENT, Cause: byCause }) : ""}
+    ${told.services.length ? tableCard(t("By service"), told.services, "Name Minutes Outages Ended Unseen", { ...SPENT, Name: (row) => row.service }) : ""}`;
+}
+
+const byCause = (row) => t(`by ${row.cause}`);
 
 function episodes(state, route) {
   const all = state.episodes || [], lengths = recoveryTimes(all);
