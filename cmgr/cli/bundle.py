@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from cmgr import __version__, atomic, redact
 from cmgr.cli import past, source
+from cmgr.cli.look import minutes
 from cmgr.cli.options import Common, argument, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass
+from cmgr.service.timing.period import quarter_of
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
@@ -88,6 +90,7 @@ def _parts(options: BundleOptions) -> "Iterator[Part]":
         "faults-history.json": lambda: _past_faults(options),
         "history.json": lambda: past.episodes(options, EPISODES),
         "timelines.json": lambda: _timelines(options),
+        "downtime.json": lambda: _told(minutes.read(options, quarter_of(source.now()))),
     }
     for name, make in makers.items():
         yield json_part(name, _tried(make))

@@ -39,13 +39,14 @@ FILES = {
     "history.json",
     "status.json",
     "timelines.json",
+    "downtime.json",
 }
 
 
 def test_with_a_service_it_has_what_that_says_and_the_history(service: Home, database: Home) -> None:
     told = made(service)
     assert told.code == 0
-    assert told.out.startswith(f"{service.folder}/out.tar.gz: 9 files, ")
+    assert told.out.startswith(f"{service.folder}/out.tar.gz: 10 files, ")
     assert "look through it before you give it away" in told.err
     found = read(service)
     assert set(found) == FILES
@@ -79,7 +80,7 @@ def test_without_anything_it_says_in_each_file_why(home: Home) -> None:
     assert made(home).code == 0
     found = read(home)
     assert set(found) == FILES
-    for name in ("status.json", "history.json", "timelines.json", "faults-history.json"):
+    for name in ("status.json", "history.json", "timelines.json", "faults-history.json", "downtime.json"):
         assert found[name]["error"].startswith("cannot "), name
     assert found["configuration.json"]["driver"] == "sim"
 
