@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import EDGES, Phase
+from cmgr.model.values.services.outages import OutageCause
 from cmgr.store.history import NoteRow
 from cmgr.store.reader import open_reader
 from tests.crash.trial import Trial
@@ -30,6 +31,7 @@ def all_is_well(trial: Trial) -> None:
     shares_were_made_again_before_any_start(trial, happenings)
     the_database_is_whole(trial)
     the_timeline_is_true(trial)
+    each_outage_is_counted_once(trial)
 
 
 def each_held_runs_again_once(trial: Trial, happenings: Sequence[Happening]) -> None:
@@ -98,6 +100,17 @@ def the_database_is_whole(trial: Trial) -> None:
         assert {ring.phase for ring in node.rings.values()} == {Phase.HEALTHY}
     with closing(sqlite3.connect(trial.service.database)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def each_outage_is_counted_once(trial: Trial) -> None:
+    """Each that was stopped has one outage, whichever life has counted it; what nobody saw of it stands apart."""
+    with open_reader(trial.service.database) as reader:
+        over, open_ = reader.downtime("2000-01-01", "2999-12-31"), reader.outages()
+    assert all(row.recoveries <= row.outages and row.recovered <= row.down for row in over), over
+    seen = [row for row in over if row.cause is not OutageCause.UNSEEN]
+    for name in trial.place.held:
+        ended = sum(row.outages for row in seen if row.service.endswith(f"/{name}"))
+        assert ended + sum(each.service.endswith(f"/{name}") for each in open_) == 1, f"{name}: {over}, {open_}"
 
 
 def the_timeline_is_true(trial: Trial) -> None:
