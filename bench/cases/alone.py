@@ -11,8 +11,10 @@ from bench.report.figures import Figure, quantile
 from bench.weather import REAL, code
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
+from cmgr.model.containers.outages import count_outages
 from cmgr.model.faults.books import MOST_REMEMBERED
 from cmgr.model.reduce import reduce
+from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Assertion, Severity
 from cmgr.model.values.handling.policy import Policy, Strategy
@@ -41,6 +43,7 @@ def run(folder: Path) -> list[Figure]:
         *_figures("reduce: a fault that is only noted", lambda _: _reduced(node, minor)),
         *_figures("reduce: one more, on a chip that remembers 512", lambda _: _reduced(stormy, one_more)),
         *_figures("reduce: a tick", lambda _: _reduced(node, Tick())),
+        *_counts(node),
         *_saves(folder, node, grave),
     ]
 
@@ -74,6 +77,15 @@ def _reduced(node: Node, fact: Fact) -> tuple[Node, list[Action], list[Note]]:
     node, commands = reduce(node, Event(BEGAN + timedelta(seconds=1), fact))
     notes = [c for c in commands if isinstance(c, Note)]
     return node, [c for c in commands if not isinstance(c, Note)], notes
+
+
+def _counts(node: Node) -> list[Figure]:
+    """Time what is done for the downtime in each decision."""
+    down = replace(node, containers={key: replace(known, running=False) for key, known in node.containers.items()})
+    return [
+        *_figures("outages: 8 containers are down", lambda _: count_outages(Turn(down, BEGAN), node)),
+        *_figures("outages: nobody has changed", lambda _: count_outages(Turn(node, BEGAN), node)),
+    ]
 
 
 def _saves(folder: Path, node: Node, grave: Fact) -> list[Figure]:
