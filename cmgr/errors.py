@@ -153,12 +153,20 @@ def _clean(text: str) -> str:
     return redact.text(text)
 
 
+def _said(error: BaseException, before: str) -> str:
+    """Return its text, of the system's errors without their number, and with the file unless that was said before."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    file = str(error.filename or "")
+    return f"{file}: {error.strerror}" if file not in before else error.strerror
+
+
 def chain(error: BaseException) -> str:
     """Return the error and its causes as one line, each said once."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None:
-        text = _clean(str(current)) or type(current).__name__
+        text = _clean(_said(current, "".join(parts))) or type(current).__name__
         if not parts or text not in parts[-1]:
             parts.append(text)
         current = current.__cause__

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cmgr import certificates, trust
 from cmgr.config.engine import FleetSettings
-from cmgr.errors import CmgrError, ConfigError, FleetError
+from cmgr.errors import CmgrError, ConfigError, FleetError, chain
 from cmgr.fleet.appliance_text import machine_of
 from cmgr.fleet.gateway import Access
 from cmgr.model.values.names import APPLIANCE
@@ -36,7 +36,7 @@ def context(settings: FleetSettings) -> ssl.SSLContext:
         raise FleetError(error.message, hint=error.hint) from None
     except (OSError, ValueError) as error:
         files = f"{settings.cert} and {settings.key}"
-        raise FleetError(f"cannot use {files}: they are no certificate and its key: {error}") from None
+        raise FleetError(f"cannot use {files}: they are no certificate and its key: {chain(error)}") from None
     return found
 
 

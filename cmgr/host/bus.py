@@ -17,7 +17,7 @@ from jeepney import DBusAddress, DBusErrorResponse, HeaderFields, Message, Messa
 from jeepney.io.blocking import DBusConnection, open_dbus_connection, prep_socket
 from jeepney.wrappers import unwrap_msg
 
-from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
+from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown, chain
 
 MANAGER = "/org/freedesktop/systemd1"
 PROPERTIES = "org.freedesktop.DBus.Properties"
@@ -81,7 +81,7 @@ class Bus(contextlib.AbstractContextManager["Bus"]):
         except (OSError, ValueError, LookupError, DBusErrorResponse) as exc:
             own = _own_line(Path(path), seconds)
             if own is None:
-                raise RuntimeDown(f"cannot {what}: nobody answers on {path}: {exc}") from exc
+                raise RuntimeDown(f"cannot {what}: nobody answers on {path}: {chain(exc)}") from exc
             self._line = own
         self.direct = isinstance(self._line, _OwnLine)
         self._line.sock.settimeout(seconds)
@@ -160,7 +160,7 @@ class Bus(contextlib.AbstractContextManager["Bus"]):
         return results[0] if results else None
 
     def _broken(self, exc: Exception) -> RuntimeAils:
-        return RuntimeAils(f"cannot {self._what}: the connection to systemd broke: {exc}")
+        return RuntimeAils(f"cannot {self._what}: the connection to systemd broke: {chain(exc)}")
 
     def _refused(self, error: DBusErrorResponse) -> ContainerError:
         name = str(error.name).rpartition(".")[2]

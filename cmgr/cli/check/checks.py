@@ -238,7 +238,7 @@ def _docker(path: Path, rows: "Iterable[shapes.Container]") -> Iterator[Finding]
             connection.request("GET", "/info")
             info = documents.mapping(json_of(connection.getresponse().read(1 << 20)))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        yield Finding(found.what, ERROR, f"{path} does not answer as Docker does: {error}", "is dockerd well?")
+        yield Finding(found.what, ERROR, f"{path} does not answer as Docker does: {chain(error)}", "is dockerd well?")
         return
     engine = "podman" if is_podman(info) else "Docker"
     version = documents.text(info, "ServerVersion") or "of no version"

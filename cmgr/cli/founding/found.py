@@ -17,7 +17,7 @@ from cmgr.cli import source
 from cmgr.cli.founding import steps
 from cmgr.cli.founding.token import CA, Member, Token, host, members_of, token_of, tokens
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, ConfigError
+from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass, replace
 from cmgr.shortcut import DEFAULT_CONFIG
 from cmgr.words import json_of
@@ -130,7 +130,7 @@ def _kept(members: Sequence[Member]) -> Fleet | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CmgrError(f"cannot go on with {KEPT}: {error}", hint=f"rm {KEPT}") from None
+        raise CmgrError(f"cannot go on with {KEPT}: {chain(error)}", hint=f"rm {KEPT}") from None
     if found.members != tuple(members):
         hint = f"name the same, or begin again: rm {KEPT} {steps.CA_KEY}"
         raise CmgrError(f"cannot set this fleet up: one of other members was begun here ({KEPT})", hint=hint)

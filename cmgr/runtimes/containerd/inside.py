@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cmgr.errors import ContainerError
+from cmgr.errors import ContainerError, chain
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as records
@@ -85,7 +85,7 @@ def _fifo(what: str) -> Iterator[tuple[str, int]]:
         # For writing, too: else its end would be told before anybody has written.
         file = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as exc:
-        raise ContainerError(f"cannot {what}: there is no place for its output: {exc}") from None
+        raise ContainerError(f"cannot {what}: there is no place for its output: {chain(exc)}") from None
     try:
         yield path, file
     finally:

@@ -105,7 +105,7 @@ class Starter:
         try:
             document = mapping(json_of(path.read_text("utf-8", "replace")))
         except (OSError, ValueError) as error:
-            raise RuntimeAils(f"cannot {what}: cannot read {path}: {error}") from None
+            raise RuntimeAils(f"cannot {what}: cannot read {path}") from error
         try:
             fresh = slots.given(spec, slots.edits_of(document, slot))
         except ContainerError as error:

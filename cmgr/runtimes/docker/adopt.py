@@ -108,9 +108,7 @@ def _asked(path: str, target: str) -> Json:
             answer = connection.getresponse()
             told = mapping(json_of(answer.read(MOST)))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise CmgrError(
-            f"cannot ask Docker on {path}: {error}", hint="is dockerd running, and are you root?"
-        ) from error
+        raise CmgrError(f"cannot ask Docker on {path}", hint="is dockerd running, and are you root?") from error
     if answer.status != http.client.OK:
         raise NotThere(f"cannot ask Docker on {path}: {text(told, 'message')}", hint="docker ps -a")
     return told

@@ -28,6 +28,6 @@ def cdi_of(path: str) -> Cdi:
             connection.request("GET", "/info")
             told = mapping(json_of(connection.getresponse().read(1 << 20)))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise CmgrError(f"cannot ask Docker on {path} of CDI: {error}") from error
+        raise CmgrError(f"cannot ask Docker on {path} of CDI") from error
     places = tuple(str(place) for place in items(told.get("CDISpecDirs")))
     return Cdi(text(told, "ServerVersion"), "CDISpecDirs" in told, places)

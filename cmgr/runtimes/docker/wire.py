@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from cmgr import listener
-from cmgr.errors import RuntimeDown
+from cmgr.errors import RuntimeDown, chain
 from cmgr.frozen import dataclass
 from cmgr.loading import whole
 from cmgr.runtimes import following
@@ -68,7 +68,7 @@ class Clients:
             with whole():
                 from cmgr.runtimes.docker.sdk import APIError, translated
         except (ImportError, OSError) as exc:  # There may be no file descriptor left.
-            raise RuntimeDown(f"cannot {what}: Docker's SDK cannot be loaded: {exc}") from exc
+            raise RuntimeDown(f"cannot {what}: Docker's SDK cannot be loaded: {chain(exc)}") from exc
         client = self._pop() if line is None else None
         own = line is None
         line = client.line if client is not None else line or Line(self.path)

@@ -64,3 +64,9 @@ def test_a_file_that_is_not_there_is_said(home: Home) -> None:
     told = home.here("check", "--table", str(home.folder / "none.json"))
     assert told.code == 1
     assert "none.json" in told.err
+
+
+def test_a_table_that_is_not_there_is_told_in_words(home: Home) -> None:
+    path = home.folder / "nothing.json"
+    told = home.here("check", "--table", str(path))
+    assert (told.code, told.err) == (1, f"cmgr: cannot read {path}: No such file or directory\n")

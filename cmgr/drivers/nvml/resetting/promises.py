@@ -17,7 +17,7 @@ from dataclasses import asdict, astuple, fields
 from pathlib import Path
 
 from cmgr import atomic
-from cmgr.errors import DriverError, ResetRefused
+from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.frozen import dataclass
 from cmgr.words import json_of
 
@@ -81,7 +81,7 @@ class Promises:
         except FileNotFoundError:
             return Promised()
         except (OSError, ValueError, AttributeError, TypeError) as error:
-            self.trouble = f"what resets had taken away is not known: {self._path} cannot be read: {error}"
+            self.trouble = f"what resets had taken away is not known: {self._path} cannot be read: {chain(error)}"
             return Promised()
 
     def make(self, more: Promised) -> None:
