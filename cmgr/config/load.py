@@ -109,6 +109,14 @@ def without_effect(path: str, environ: Mapping[str, str]) -> Iterator[tuple[str,
             yield variable(key), why
 
 
+def mistakes_of(receivers: Sequence[object], source: str) -> tuple[str, ...]:
+    """Return a sentence for each mistake in these receivers of alarms, tables as TOML gives them."""
+    setting = settings()["alarms.receivers"]
+    assert isinstance(setting.kind, Rows)
+    good, mistakes = _rows(Given(setting, receivers, source), setting.kind)
+    return mistakes or tuple(of_receivers(good))
+
+
 def written(config: Config) -> str:
     """Return the settings that are not as by default as a file has them; lists of tables are left out."""
     known, default, given = settings(), values(Config()), values(config)

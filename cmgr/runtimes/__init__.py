@@ -43,17 +43,26 @@ def open_runtimes(
     for name in config.runtimes:
         if name != AUTO and name not in openers:
             raise ConfigError(f"cannot use container runtime {name!r}: it is none of {AUTO}, {', '.join(openers)}")
-    wanted = [name for name in config.runtimes if name != AUTO]
-    if AUTO in config.runtimes:
-        sockets = _sockets(config)
-        wanted += [name for name, path in sockets.items() if name in known or path.is_socket()]
-        if not wanted and not has_units(config):
-            nowhere = " or ".join(map(str, sockets.values()))
-            hint = 'install or start one, or name the one to wait for: runtimes = ["docker"]'
-            raise RuntimeDown(f"cannot find a container runtime: there is no socket at {nowhere}", hint=hint)
+    if why := missing(config, known):
+        hint = 'install or start one, or name the one to wait for: runtimes = ["docker"]'
+        raise RuntimeDown(f"cannot find a container runtime: {why}", hint=hint)
+    wanted = _wanted(config, known)
     if has_units(config) or SYSTEMD in known:
         wanted.append(SYSTEMD)
     return tuple(openers[name]() for name in dict.fromkeys(wanted))
+
+
+def _wanted(config: Config, known: Collection[str]) -> list[str]:
+    auto = _sockets(config).items() if AUTO in config.runtimes else ()
+    there = [name for name, path in auto if name in known or path.is_socket()]
+    return [*(name for name in config.runtimes if name != AUTO), *there]
+
+
+def missing(config: Config, known: Collection[str] = ()) -> str:
+    """Return why there is no runtime at all, as `open_runtimes` has it; nothing where there is one."""
+    if AUTO not in config.runtimes or _wanted(config, known) or has_units(config):
+        return ""
+    return f"there is no socket at {' or '.join(map(str, _sockets(config).values()))}"
 
 
 def has_units(config: Config) -> bool:

@@ -91,7 +91,7 @@ def test_the_long_file_stays_where_somebody_has_changed_it_until_setup(former: M
     assert former.do("cat", "/etc/cmgr/cmgr.toml") == mine
     done = former.run("cmgr", "setup", "--yes", "--strategy", "ringRecover")
     # There is no runtime: that is told, and the file is written.
-    assert (done.code, "cannot start the service: systemctl start cmgr failed" in done.err) == (1, True), done
+    assert (done.code, "it waits for a container runtime: there is no socket at" in done.out) == (0, True), done
     short = former.do("cat", "/etc/cmgr/cmgr.toml")
     assert 'strategy = "ringRecover"' in short
     assert '\nsweep = "7s"\n' in short

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cmgr.cli.options import Common, option
-from cmgr.cli.setup import whom
+from cmgr.cli.setup import hearers, whom
 from cmgr.cli.setup.dozen import IGNORE, OBSERVE, RECEIVERS, RESERVE, STRATEGY, WINDOW
 from cmgr.cli.text import out
-from cmgr.config.kinds import Kind, Text
+from cmgr.config.kinds import Kind
+from cmgr.config.load import mistakes_of
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config
 from cmgr.config.spelling import quoted
-from cmgr.declare import Form, Meta
 from cmgr.errors import Misused
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import Strategy
@@ -30,7 +30,9 @@ class SetupOptions(Common):
     strategy: str | None = option("--strategy NAME", "Whose containers are stopped: never, singleRecover, ringRecover.")
     observe: bool | None = option("--observe/--no-observe", "At first decide and record everything, and do nothing.")
     ignore: list[str] | None = option("--ignore PATTERN", "A container that uses no chip, by its name; repeatable.")
-    alarm: list[str] | None = option("--alarm URL", "Who is told, as JSON over HTTP; repeatable.")
+    alarm: list[str] | None = option(
+        "--alarm RECEIVER", "Who is told: a URL for JSON over HTTP, or format=mail,url=…,sender=…,to=…; repeatable."
+    )
     alertmanager: list[str] | None = option("--alertmanager URL", "An Alertmanager that is told; repeatable.")
     window: list[str] | None = option("--window TIMES", 'For faults that can wait: "Sat 02:00-04:00"; repeatable.')
     spares: str | None = option("--spares N", "So many free chips are kept for services on slots.")
@@ -59,22 +61,15 @@ def said(options: SetupOptions) -> Answers:
     for key, name, words in ((IGNORE, "--ignore", options.ignore), (WINDOW, "--window", options.window)):
         if words:
             found[key] = [text for text in words if take(name, known[key].kind, text) is not None]
-    receivers = [{"url": take("--alarm", _address(), url)} for url in options.alarm or ()]
-    receivers += [_alertmanager(take("--alertmanager", _address(), url)) for url in options.alertmanager or ()]
-    if receivers:
-        found[RECEIVERS] = receivers
+    told = [hearers.option_of(text) for text in options.alarm or ()]
+    managers: list[hearers.Table] = [{"url": url, "format": "alertmanager"} for url in options.alertmanager or ()]
+    mistakes += [*mistakes_of(told, "--alarm"), *mistakes_of(managers, "--alertmanager")]
+    if told or managers:
+        found[RECEIVERS] = [*told, *managers]
     if mistakes:
-        told = mistakes[0] if len(mistakes) == 1 else counted(len(mistakes), "mistake")
-        raise Misused(f"cannot set up: {told}", mistakes=tuple(mistakes))
+        why = mistakes[0] if len(mistakes) == 1 else counted(len(mistakes), "mistake")
+        raise Misused(f"cannot set up: {why}", mistakes=tuple(mistakes))
     return found
-
-
-def _address() -> Kind:
-    return Text(Meta("", form=Form.URL), empty=False)
-
-
-def _alertmanager(url: object) -> dict[str, object]:
-    return {"url": url, "format": "alertmanager"}
 
 
 def proposed(config: Config, node: "Node | None") -> Strategy:
@@ -96,7 +91,7 @@ def typed(config: Config, node: "Node | None", given: Answers) -> Iterator[tuple
     if IGNORE not in given and node is not None:
         yield IGNORE, [*_ignored(node)]
     if RECEIVERS not in given and not config.alarms.receivers:
-        yield RECEIVERS, [*_receivers()]
+        yield RECEIVERS, [table] if (table := hearers.typed()) else []
     if WINDOW not in given:
         question = (
             "When may services be stopped for faults that can wait, such as Sat 02:00-04:00; Sun? "
@@ -127,13 +122,3 @@ def _ignored(node: "Node") -> Iterator[str]:
         name = called(node, container.key)
         if out.agreed(f"{name} can reach every chip. Does it use none, as monitors do not?", False):
             yield container.name
-
-
-def _receivers() -> Iterator[dict[str, object]]:
-    question = (
-        "Who is told of recoveries and troubles? An address that takes JSON over HTTP, or an Alertmanager's. "
-        "Nothing: nobody."
-    )
-    url = out.ask(question, "", lambda text: _address().take(text) if text else "")
-    if url:
-        yield _alertmanager(url) if out.agreed("Is that an Alertmanager?", ":9093" in url) else {"url": url}

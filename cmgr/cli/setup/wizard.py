@@ -20,6 +20,7 @@ from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ServiceDown, ServiceHangs
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId, listed
+from cmgr.runtimes import missing
 from cmgr.service.door.client import status
 from cmgr.shortcut import DEFAULT_CONFIG
 
@@ -140,6 +141,10 @@ def _in_force(options: SetupOptions, path: Path, asks: bool) -> int:
         if str(path) != DEFAULT_CONFIG or not _BOOTED.exists():
             out.told([f"the service does not run: cmgr run --config {path} starts it in the foreground"])
             return 0
+        if why := missing(source.configuration(options)):
+            _start("--no-block")
+            out.told([f"it waits for a container runtime: {why}", "next: install or start one; cmgr status"])
+            return 0
         _start()
     told, config = status(source.socket_of(options)), source.configuration(options)
     service = told["service"]
@@ -148,6 +153,8 @@ def _in_force(options: SetupOptions, path: Path, asks: bool) -> int:
             f"cannot say that the service goes by {path}: it has another strategy", hint="systemctl cat cmgr"
         )
     out.told([f"the service goes by it: strategy {config.strategy}{', and only observes' if config.observe else ''}"])
+    if config.alarms.receivers:
+        out.told(["to try who is told: cmgr alarms --test"])
     if config.observe:
         out.told(["next: cmgr status; cmgr setup --no-observe when it is to act"])
         return 0
@@ -161,11 +168,11 @@ def _in_force(options: SetupOptions, path: Path, asks: bool) -> int:
     return 0
 
 
-def _start() -> None:
+def _start(*more: str) -> None:
     out.told(["the service is started"])
     out.flush()
     try:
-        done = subprocess.run(_START, check=False, timeout=_START_SECONDS)  # noqa: S603 - by PATH
+        done = subprocess.run((*_START, *more), check=False, timeout=_START_SECONDS)  # noqa: S603 - by PATH
     except subprocess.TimeoutExpired:
         why = f"it is not up after {_START_SECONDS:.0f} s"
     except OSError as error:

@@ -4,11 +4,12 @@ import io
 import os
 import stat
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from cmgr.cli.setup import dozen, whom
+from cmgr.cli.setup import dozen, whom, wizard
 from cmgr.config.load import in_file, load
 from cmgr.config.settings import Config
 from cmgr.model.values.chips import UNCLEAR, ChipId
@@ -96,7 +97,7 @@ def test_every_option_answers_its_question(seen: Home) -> None:
 
 
 def test_who_is_asked_can_answer_wrongly_and_is_asked_again(seen: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = ["ring", "ringRecover", "n", "y", "nonsense", "http://a:9093", "", "Sat", "65", "1", "y"]
+    answers = ["ring", "ringRecover", "n", "y", "alert", "alertmanager", "http://a:9093", "Sat", "65", "1", "y"]
     monkeypatch.setattr("sys.stdin", Typed("\n".join([*answers, ""])))
     told = seen.here("setup")
     assert told.code == 0, told.err
@@ -109,6 +110,72 @@ def test_who_is_asked_can_answer_wrongly_and_is_asked_again(seen: Home, monkeypa
     assert "monitor" not in told.out.partition("with the containers of now:")[2].partition(" is to say:")[0]
     assert [(each.url, each.format) for each in found.alarms.receivers] == [("http://a:9093", "alertmanager")]
     assert [each.text for each in found.levels.FreeRestartNPU.window] == ["Sat"]
+
+
+MAIL = "format=mail,url=smtps://mail.example,sender=cmgr@mail.example,to=a@mail.example,b@mail.example,every=10m"
+
+
+def test_chats_and_mail_are_told_by_an_option(seen: Home) -> None:
+    said = (
+        MAIL,
+        "format=wecom,url_file=/etc/cmgr/wecom.url",
+        "http://a:1/x?a=b,c",
+        "format=json,url=http://b/,events=up,events=down",
+    )
+    told = seen.here("setup", "--yes", *(word for each in said for word in ("--alarm", each)))
+    assert told.code == 0, told.err
+    mail, chat, plain, few = now(seen).alarms.receivers
+    assert (mail.format, mail.url, mail.sender) == ("mail", "smtps://mail.example", "cmgr@mail.example")
+    assert (mail.to, mail.every) == (("a@mail.example", "b@mail.example"), timedelta(minutes=10))
+    assert (chat.format, chat.url_file) == ("wecom", "/etc/cmgr/wecom.url")
+    assert (plain.format, plain.url, few.events) == ("json", "http://a:1/x?a=b,c", ("up", "down"))
+
+
+def test_every_mistake_in_who_is_told_is_told(seen: Home) -> None:
+    before = seen.config.read_text()
+    wrong = ("format=mail,url=smtp://m,to=x", "format=pager,url=http://a/", "format=json,url=http://a/,colour=red")
+    told = seen.here("setup", "--yes", *(word for each in wrong for word in ("--alarm", each)))
+    assert told.code == 2
+    for each in (
+        'receivers[1].to = ["x"]',
+        'receivers[2].format = "pager"',
+        "receivers[3].colour (--alarm): there is no",
+    ):
+        assert each in told.err, told.err
+    assert seen.config.read_text() == before
+    told = seen.here("setup", "--yes", "--alarm", "format=mail,url=smtp://m,to=a@b")
+    assert "alarms.receivers[1].sender: is missing; format mail needs it" in told.err
+
+
+def test_chats_and_mail_are_asked_for_what_they_need(seen: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    mail = ["mail", "http://m", "cmgr", "cmgr@mail.example", "a@b,c@d", "n"]
+    again = ["smtps://mail.example", "cmgr@mail.example", "a@b,c@d", "y", "cmgr", "/etc/cmgr/mail.password"]
+    answers = ["never", "n", *mail, *again, "", "", "y"]
+    monkeypatch.setattr("sys.stdin", Typed("\n".join([*answers, ""])))
+    told = seen.here("setup")
+    assert told.code == 0, told.err
+    assert "alarms.receivers[1].url: format mail needs an address that begins with smtp://" in told.err
+    (found,) = now(seen).alarms.receivers
+    assert (found.url, found.to, found.secret_file) == (
+        "smtps://mail.example",
+        ("a@b", "c@d"),
+        "/etc/cmgr/mail.password",
+    )
+
+
+def test_a_machine_without_a_runtime_is_set_up_and_told_that_the_service_waits(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.configure('strategy = "never"', f'docker.socket = "{tmp_path}/d"', f'containerd.address = "{tmp_path}/c"')
+    home.config.write_text(home.config.read_text().replace('runtimes = ["sim"]', ""))
+    monkeypatch.setattr(wizard, "DEFAULT_CONFIG", str(home.config))
+    monkeypatch.setattr(wizard, "_BOOTED", tmp_path)
+    monkeypatch.setattr(wizard, "_START", ("sh", "-c", f'echo "$@" >{tmp_path}/asked', "systemctl", "start", "cmgr"))
+    told = home.here("setup", "--yes", "--strategy", "ringRecover")
+    assert (told.code, told.err) == (0, "")
+    assert f"it waits for a container runtime: there is no socket at {tmp_path}/d or" in " ".join(told.out.split())
+    assert (tmp_path / "asked").read_text() == "start cmgr --no-block\n", "systemd goes on with it, nobody waits"
+    assert now(home).strategy is Strategy.RING
 
 
 def test_who_says_no_in_the_end_has_changed_nothing(seen: Home, monkeypatch: pytest.MonkeyPatch) -> None:
