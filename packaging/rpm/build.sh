@@ -1,12 +1,13 @@
 #!/bin/sh
 # Builds the .rpm for $ARCH out of build/packages/$ARCH/tree and the one of the SELinux module, and prints their paths.
-# PAYLOAD: how they are packed, as rpm names that; tests want it quickly.
+# PAYLOAD: how they are packed, as rpm names that; tests want it quickly. TREE: what is packed, where it is not the
+# tree that was made for this.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/lib.sh"
 need rpmbuild checkmodule semodule_package
 
-tree="$root/build/packages/$ARCH/tree"
+tree=${TREE:-$root/build/packages/$ARCH/tree}
 work="$root/build/packages/$ARCH/rpm"
 [ -d "$tree" ] || die "$tree is not there: packaging/tree.sh comes first"
 rm -rf "$work"

@@ -1,9 +1,11 @@
 """The .rpm: its dependencies, its files, and its scriptlets on a machine that boots."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.config import regenerate
 from tests.packages import dists
 from tests.packages.conftest import Boot
 from tests.packages.machines.machine import Machine
@@ -46,10 +48,14 @@ def machine(boot: Boot, stub: Path) -> Machine:
     return made
 
 
-def newer(to: Path) -> Path:
-    """Return the same package as another release."""
-    told = dists.built(to, "rpm/build.sh", REVISION="2", MAINTAINER=MAINTAINER, PAYLOAD="w1.gzdio")
-    return Path(told.splitlines()[-1])
+def newer(to: Path, configuration: str = "") -> Path:
+    """Return the same package as another release, with this as its file."""
+    tree = dists.ROOT / "build/packages" / dists.NATIVE / "tree"
+    if configuration:
+        tree = shutil.copytree(tree, to / "tree", symlinks=True)
+        (tree / "etc/cmgr/cmgr.toml").write_text(configuration)
+    more = {"MAINTAINER": MAINTAINER, "PAYLOAD": "w1.gzdio", "TREE": str(tree)}
+    return Path(dists.built(to, "rpm/build.sh", REVISION="2", **more).splitlines()[-1])
 
 
 @pytest.mark.parametrize("arch", dists.ARCHES)
@@ -108,3 +114,20 @@ def test_its_life_on_a_machine(machine: Machine, tmp_path: Path) -> None:
     assert machine.run("test", "-e", "/usr/lib/cmgr").code == 1
     assert machine.do("cat", "/etc/cmgr/cmgr.toml.rpmsave") == mine
     machine.do("test", "-f", "/var/lib/cmgr/cmgr.db")
+
+
+def test_an_upgrade_takes_over_a_file_that_nobody_has_changed_and_puts_its_own_beside_one_that_was(
+    machine: Machine, tmp_path: Path
+) -> None:
+    path, older, package = "/etc/cmgr/cmgr.toml", f"/packages/{dists.rpm().name}", newer(tmp_path, "# new\n")
+    machine.do("rpm", "--install", older)
+    assert machine.do("cat", path) == regenerate.PACKAGED.read_text()
+    machine.do("rpm", "--upgrade", machine.bring(package))
+    assert machine.do("cat", path) == "# new\n"
+    assert machine.do("stat", "-c", "%a %U %G", path) == "640 root cmgr\n"
+    machine.do("rpm", "--upgrade", "--oldpackage", older)
+    machine.do("sed", "-i", 's/^strategy = "never"/strategy = "singleRecover"/', path)
+    mine = machine.do("cat", path)
+    machine.do("rpm", "--upgrade", machine.bring(package))
+    assert machine.do("cat", path) == mine
+    assert machine.do("cat", f"{path}.rpmnew") == "# new\n"
