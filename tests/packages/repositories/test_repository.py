@@ -10,6 +10,7 @@ import pytest
 from tests.packages import dists
 from tests.packages.conftest import Boot
 from tests.packages.machines.machine import Place
+from tests.packages.machines.sim import episode, simulate
 from tests.packages.repositories.conftest import URL
 from tests.packages.test_rpm import stub
 
@@ -31,6 +32,41 @@ def test_apt_installs_upgrades_and_goes_back(boot: Boot, repository: Path) -> No
     assert machine.do("cmgr", "version") == "cmgr 8.0.0\n"
     machine.do("apt-get", "install", "--yes", "--allow-downgrades", "cmgr=0.1.0-1")
     assert machine.do("cmgr", "version") == "cmgr 0.1.0\n"
+
+
+PAGE = (dists.ROOT / "docs/install.md").read_text()
+
+CURL = """#!/bin/sh
+# A bare system has none, and apt's own: curl --output FILE URL
+exec /usr/lib/apt/apt-helper download-file "$3" "$2"
+"""
+
+
+def lines_behind(text: str) -> list[str]:
+    """Return the lines of the page's next block behind this, as root types them here."""
+    block = PAGE.partition(text)[2].partition("```\n")[2].partition("```")[0]
+    return [line.removeprefix("sudo ").replace("https://packages.example/cmgr", URL) for line in block.splitlines()]
+
+
+def test_a_bare_system_comes_to_a_drill_by_the_lines_of_the_page(boot: Boot, repository: Path) -> None:
+    machine = boot(binds={"/repo": str(repository)})
+    machine.put("/etc/apt/sources.list", "")
+    machine.put("/usr/bin/curl", CURL)
+    machine.do("chmod", "+x", "/usr/bin/curl")
+    machine.do("mkdir", "-p", "/etc/apt/keyrings")
+    fetched, index, installed = lines_behind("On an appliance with apt:")
+    for line in (fetched, index, installed.replace("install", "install --yes")):
+        machine.do("sh", "-c", line)
+    # It has neither chips nor containers: simulated ones stand for both, and nothing else is given to it.
+    simulate(machine)
+    setup, drill = lines_behind("Where nobody can be asked:")
+    told = machine.do("sh", "-c", setup)
+    assert "the service goes by it: strategy singleRecover" in told
+    assert "to see a recovery: cmgr drill" in told
+    seen = machine.do("sh", "-c", drill)
+    assert "llm-0" in seen
+    assert (episode(machine, 1) or {})["outcome"] == "recovered"
+    assert machine.run("cmgr", "status", "--check").code == 0
 
 
 def test_apt_refuses_one_that_was_changed_on_the_way(boot: Boot, repository: Path, tmp_path: Path) -> None:
