@@ -110,7 +110,7 @@ def test_a_machine_is_rebooted_where_nothing_else_helps(machine: Machine) -> Non
     machine.do("cmgr", "inject", "0", "80E24E00", "--clear")
     helped = "the reboot of the machine has helped: chip 0"
     eventually(
-        lambda: helped in machine.do("cmgr", "history", "1", "-o", "json"), why=machine.do("cmgr", "history", "1")
+        lambda: helped in machine.do("cmgr", "history", "--all", "-o", "json"), why=machine.do("cmgr", "history", "1")
     )
     eventually(lambda: [row["status"] for row in machine.status()["containers"]] == ["running"])
     assert machine.run("cmgr", "cancel", "--reboot").code == 1

@@ -21,7 +21,7 @@ from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.handling.calendar import REBOOT_WINDOW
 from cmgr.model.values.handling.policy import RebootWhen
 from cmgr.model.values.holds import HoldState
-from cmgr.model.values.messages.commands import NoteKind, ScheduleReboot
+from cmgr.model.values.messages.commands import Note, NoteKind, ScheduleReboot
 from cmgr.model.values.messages.reboot_facts import Boot, RebootCancelOrdered, RebootScheduled
 from cmgr.model.values.node import SYSTEMD, Node, unmanaged
 from cmgr.model.values.services.containers import Container
@@ -115,7 +115,11 @@ def _weigh(turn: Turn, known: Reboot) -> None:
 
 def _in_their_episodes(turn: Turn, known: Reboot, chips: Iterable[ChipId]) -> Reboot:
     """Return it with the episodes in which chips are given up: what becomes of it is told there, too."""
-    now = {ring.id: ring.episode for ring in turn.rings_of(frozenset(chips)) if ring.in_episode}
+    rings = turn.rings_of(frozenset(chips))
+    now = {ring.id: ring.episode for ring in rings if ring.in_episode}
+    closed = (each for each in turn.commands if isinstance(each, Note) and each.kind is NoteKind.CLOSED)
+    ended = {note.ring: note.episode for note in closed}  # Some end as soon as their chips are given up.
+    now |= {ring.id: ended[ring.id] for ring in rings if ring.id in ended}
     return replace(known, episodes={**known.episodes, **now}) if now else known
 
 
