@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cmgr.model.homes import replaced
 from cmgr.model.index import held_on, running_in, users_on
 from cmgr.model.sparing import Obstacle, Users, wait_of
-from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
+from cmgr.model.units import is_covered, is_left_behind, is_of, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
@@ -304,22 +304,6 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
     if bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips)):
         return True
     return bool(scope.whose) and is_of(node, container, scope.whose)
-
-
-def is_of(node: Node, container: Container, whose: frozenset[str]) -> bool:
-    """Return whether one of these is the container, one that it runs as a unit, or a share that it uses."""
-    key = container.key
-    ids = {key.id, *(c.key.id for c in run_by(node, container))} if key.runtime == SYSTEMD else {key.id}
-    if not whose.isdisjoint(ids):
-        return True
-    chips = [node.chips[chip] for chip in container.chips if chip in node.chips]
-    shares = (share for chip in chips for share in chip.shares if share.id in whose)
-    if any(not container.claims.isdisjoint({share.id, *share.aliases}) for share in shares):
-        return True
-    listed = (report for chip in chips if (report := node.reports.get(chip.id)) is not None)
-    return any(
-        process.container == key.id and process.share in whose for report in listed for process in report.processes
-    )
 
 
 OF_ALL = "whose program it came of is not told, so it concerns all on the chip"

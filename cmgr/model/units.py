@@ -117,3 +117,19 @@ def is_stood_for(node: Node, container: Container) -> bool:
 def tells_of_users(node: Node) -> Iterator[RuntimeState]:
     """Yield the runtimes of which each must say who uses a chip: all but a systemd whose units only run containers."""
     yield from (state for _, state in sorted(node.runtimes.items()) if not state.covering)
+
+
+def is_of(node: Node, container: Container, whose: frozenset[str]) -> bool:
+    """Return whether one of these is the container, one that it runs as a unit, or a share that it uses."""
+    key = container.key
+    ids = {key.id, *(c.key.id for c in run_by(node, container))} if key.runtime == SYSTEMD else {key.id}
+    if not whose.isdisjoint(ids):
+        return True
+    chips = [node.chips[chip] for chip in container.chips if chip in node.chips]
+    shares = (share for chip in chips for share in chip.shares if share.id in whose)
+    if any(not container.claims.isdisjoint({share.id, *share.aliases}) for share in shares):
+        return True
+    listed = (report for chip in chips if (report := node.reports.get(chip.id)) is not None)
+    return any(
+        process.container == key.id and process.share in whose for report in listed for process in report.processes
+    )

@@ -12,8 +12,8 @@ from cmgr.model.faults.escalation import separating
 from cmgr.model.homes import crowded
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
-from cmgr.model.scope import handled_faults, is_ill, is_of, users_listed
-from cmgr.model.units import unit_of
+from cmgr.model.scope import handled_faults, is_ill, users_listed
+from cmgr.model.units import is_of, unit_of
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
