@@ -1,12 +1,12 @@
-"""The containers and holds of each chip, looked up: nobody who asks walks through all of them."""
+"""The containers and holds of each chip, and of each project, looked up: nobody who asks walks through all of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.holds import Hold
-from cmgr.model.values.lookup import Indexed
+from cmgr.model.values.lookup import Indexed, grouped, kept
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import Container, ContainerKey
 
 _users = Indexed[ChipId, Container](lambda container: container.chips)
 _holds = Indexed[ChipId, Hold](lambda hold: hold.chips)
@@ -39,3 +39,21 @@ def held_on(node: Node, chips: Iterable[ChipId]) -> Iterable[Hold]:
     """Return the holds that are of any of these chips, each once."""
     using = _holds(node.holds)
     return {hold.key: hold for chip in chips for hold in using.get(chip, ())}.values()
+
+
+def project_mates(node: Node, container: Container) -> list[Container]:
+    """Return the containers in the books of the same project, by name."""
+    return list(_projects(node.containers).get(_project(container), ()))
+
+
+@kept
+def _projects(
+    containers: Mapping[ContainerKey, Container],
+) -> Mapping[tuple[str, str, str] | None, Sequence[Container]]:
+    composed = (container for container in containers.values() if container.composed is not None)
+    return grouped((_project(container), container) for container in sorted(composed, key=lambda c: (c.name, c.key)))
+
+
+def _project(container: Container) -> tuple[str, str, str] | None:
+    composed = container.composed
+    return None if composed is None else (container.key.runtime, container.key.namespace, composed.project)

@@ -12,7 +12,7 @@ from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.lookup import Indexed, grouped, kept
+from cmgr.model.values.lookup import Indexed, kept
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node, rings_with
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
@@ -458,24 +458,6 @@ def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
     if chip in node.chips and (words := node.rings[node.chips[chip].ring].failed.get(chip)):
         return f"chip {chip} has failed the test: {words}"
     return f"chip {chip} has fault {faults[0].code} ({faults[0].level.name})" if faults else ""
-
-
-def project_mates(node: Node, container: Container) -> list[Container]:
-    """Return the containers in the books of the same project, by name."""
-    return list(_projects(node.containers).get(_project(container), ()))
-
-
-@kept
-def _projects(
-    containers: Mapping[ContainerKey, Container],
-) -> Mapping[tuple[str, str, str] | None, Sequence[Container]]:
-    composed = (container for container in containers.values() if container.composed is not None)
-    return grouped((_project(container), container) for container in sorted(composed, key=lambda c: (c.name, c.key)))
-
-
-def _project(container: Container) -> tuple[str, str, str] | None:
-    composed = container.composed
-    return None if composed is None else (container.key.runtime, container.key.namespace, composed.project)
 
 
 def is_ill(node: Node, container: Container) -> bool:

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from cmgr.frozen import replace
 from cmgr.model.holds.making import hold_on
 from cmgr.model.holds.tries import put_off
-from cmgr.model.scope import observing, project_mates, strategy_of
+from cmgr.model.index import project_mates
+from cmgr.model.scope import observing, strategy_of
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_key
 from cmgr.model.values.handling.policy import Strategy

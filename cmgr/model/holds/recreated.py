@@ -5,7 +5,7 @@ its heir from the moment in which the old one is gone.
 """
 
 from cmgr.frozen import replace
-from cmgr.model.scope import project_mates
+from cmgr.model.index import project_mates
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from cmgr.model.holds.obstacles import Block, is_starting, start_blocker
-from cmgr.model.scope import project_mates
+from cmgr.model.index import project_mates
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.compose import Condition, Need
