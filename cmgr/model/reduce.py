@@ -74,6 +74,7 @@ from cmgr.model.recovery.resetting import await_tardy, refused, reset_done, veri
 from cmgr.model.recovery.restraint import let_go
 from cmgr.model.recovery.shares import shares_read
 from cmgr.model.scope import handled_faults
+from cmgr.model.sparing import veto_ends
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, rings_of, with_shares
 from cmgr.model.values.faults import Fault, Isolation
@@ -111,7 +112,7 @@ from cmgr.model.values.messages.facts import (
     TroubleMet,
 )
 from cmgr.model.values.messages.fleet_facts import FleetTold
-from cmgr.model.values.messages.health_facts import Answered, HangsSeen, HealthTold, RulesRead
+from cmgr.model.values.messages.health_facts import Answered, BusySaid, HangsSeen, HealthTold, RulesRead
 from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.messages.reset_facts import ResetDone
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
@@ -229,7 +230,7 @@ def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line
             turn.remember_trouble(fact.trouble)
         case HangsSeen():
             hangs_seen(turn, fact.hangs)
-        case Answered():
+        case Answered() | BusySaid():
             answered(turn, fact)
         case RulesRead():
             rules_read(turn, fact)
@@ -434,6 +435,7 @@ def _shifted_back(ring: Ring, at: datetime) -> Ring:
 
     Otherwise deadlines that were seconds away would be as far away as the clock went back.
     """
+    ring = replace(ring, vetoed=min(ring.vetoed, at) if ring.vetoed is not None else None)
     if ring.since is None or ring.since <= at:
         return ring
     shift = ring.since - at
@@ -468,7 +470,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     """Return when a `Tick` can next change anything, or None when only other events can."""
     times: list[datetime | None] = []
     for ring in node.rings.values():
-        times += [ring.deadline, ring.ask_at, ring.refused_until, ring.make_at]
+        times += [ring.deadline, ring.ask_at, ring.refused_until, ring.make_at, veto_ends(node, ring)]
         if ring.in_episode:
             times += [mercy_at(node, ring), ring.spared.until if ring.spared else None, *_stop_times(node, ring)]
     times += [h.attempt.retry_at for h in node.holds.values() if h.attempt.command is None]

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from cmgr.frozen import replace
 from cmgr.model.homes import replaced
 from cmgr.model.index import held_on, running_in, users_on
-from cmgr.model.sparing import Obstacle, Users, wait_of
+from cmgr.model.sparing import Obstacle, Users, veto_of, wait_of
 from cmgr.model.units import is_covered, is_left_behind, is_of, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
@@ -215,15 +216,47 @@ def _stays(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
 
 
 def shut(node: Node, ring: Ring, faults: Sequence[Fault], at: datetime) -> Obstacle | None:
-    """Return what spares those who run on the ring: a window that is closed, or that they use it; None for nothing.
+    """Return what spares those who run on the ring: a window that is closed, or that they use it, or are busy.
 
-    It spares none once a container of the ring is down for its faults, be it that it died of them, or that it was
-    stopped when a window was open. Of several faults the first to be free counts.
+    None for nothing. A window or use spares none once a container of the ring is down for its faults, be it that it
+    died of them, or that it was stopped when a window was open. Of several faults the first to be free counts.
     """
-    waits = [wait for fault in faults if (wait := wait_of(node, ring, fault, at, _in_use)) is not None]
-    if not waits or len(waits) < len(faults) or _has_down(node, ring, faults):
+    spares = [wait_of(node, ring, fault, at, _in_use) for fault in faults]
+    if any(spares) and _has_down(node, ring, faults):
+        spares = [None] * len(faults)
+    found = zip(spares, faults, strict=True)
+    waits = [wait or veto_of(node, ring, f, at, asked_if_busy(node, ring, f)) for wait, f in found]
+    told = [wait for wait in waits if wait is not None]
+    if not told or len(told) < len(faults):
         return None
-    return min(waits, key=lambda wait: (wait.until is None, wait.until))
+    return min(told, key=lambda wait: (not wait.vetoes, wait.until is None, wait.until))
+
+
+def asked_if_busy(node: Node, ring: Ring, fault: Fault) -> list[Container]:
+    """Return those who are asked whether they are busy before anybody is stopped for the fault.
+
+    Those on the whole ring, which cannot be reset while they run, and the members of their groups; nobody any more once
+    somebody was stopped.
+    """
+    if not any_busy(node.containers) or observing(node) or _has_stopped(node, ring):
+        return []
+    scope, whole = scope_for(node, ring, [fault]), replace(ring, widened=True)
+    goes = [c for c in on_ring(node, ring) if in_scope(node, whole, unit_of(node, c) or c, scope)]
+    mates = (mate for c in goes if is_coupled(node, c) for mate in in_group(node, c.group))
+    found = {c.key: c for c in (*goes, *mates) if c.busy and c.can_answer}
+    return list(found.values())
+
+
+@kept
+def any_busy(containers: Mapping[ContainerKey, Container]) -> bool:
+    """Return whether any container wishes to be asked whether it is busy."""
+    return any(c.busy for c in containers.values())
+
+
+def _has_stopped(node: Node, ring: Ring) -> bool:
+    """Return whether cmgr has stopped somebody for the ring's episode, which goes on then."""
+    mine = (hold for hold in holds_on(node, ring) if ring.in_episode and hold.episode == ring.episode)
+    return any(hold.is_held_down and not hold.died and hold.cause is Cause.EPISODE for hold in mine)
 
 
 def _in_use(node: Node, ring: Ring) -> Users:

@@ -1,4 +1,4 @@
-"""Faults that can wait: who runs on their ring is spared until a window opens, or nobody uses the ring."""
+"""Faults that can wait: who runs on their ring is spared for a window, or while somebody uses the ring, or is busy."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -9,6 +9,7 @@ from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import Container, Veto
 from cmgr.words import span
 
 
@@ -22,12 +23,14 @@ class Users(NamedTuple):
 class Obstacle(NamedTuple):
     """Why a ring cannot be reset now; `until` is set where time alone ends it.
 
-    `since`: set where only a read-out tells of its end: it has lasted so long.
+    `since`: set where only a read-out tells of its end: it has lasted so long. `vetoes`: it is that somebody is busy,
+    or has not said yet that he is not.
     """
 
     why: str
     until: datetime | None = None
     since: datetime | None = None
+    vetoes: bool = False
 
 
 def wait_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[Node, Ring], Users]) -> Obstacle | None:
@@ -56,6 +59,34 @@ def wait_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[N
         return _passing(node, fault, passes)
     when = f"which opens {opening.words}" if opening.wall is not None else "which never opens"
     return Obstacle(f"{waits} for its window ({opening.name}), {when}", opens)
+
+
+def veto_of(node: Node, ring: Ring, fault: Fault, at: datetime, asked: Sequence[Container]) -> Obstacle | None:
+    """Return who is waited for because he is busy, of those who would be stopped for this fault; None for nobody.
+
+    `asked`: those of them who are asked. Whoever has not said it in this wait counts as busy until its longest time.
+    """
+    policy, longest = node.policy.levels[fault.level], node.policy.limits.busy
+    since = ring.vetoed or at
+    if not (policy.busy and policy.stop) or fault.risen + policy.stop_after > at or since + longest <= at:
+        return None
+    fresh = [(c, c.veto if c.veto is not None and c.veto.at >= since else None) for c in asked]
+    waits = [f"{c.name}, which {_veto_words(veto)}" for c, veto in fresh if veto is None or veto.busy]
+    if not waits:
+        return None
+    why = (
+        f"the reset of {listed(ring.chips)} waits for {' and '.join(waits)}, for {span(longest)} at most (limits.busy)"
+    )
+    return Obstacle(why, since + longest, vetoes=True)
+
+
+def _veto_words(veto: Veto | None) -> str:
+    return "is asked whether it is busy" if veto is None else f"is busy ({veto.said})"
+
+
+def veto_ends(node: Node, ring: Ring) -> datetime | None:
+    """Return when nobody is waited for any more because he is busy; None where nobody is."""
+    return ring.vetoed + node.policy.limits.busy if ring.vetoed is not None else None
 
 
 def passes_at(node: Node, fault: Fault) -> datetime | None:

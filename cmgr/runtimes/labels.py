@@ -7,7 +7,7 @@ of its members: there no label of an image counts.
 
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
@@ -18,7 +18,7 @@ from cmgr.config import spelling
 from cmgr.frozen import dataclass
 from cmgr.model.values import names
 from cmgr.model.values.handling.policy import Strategy
-from cmgr.model.values.handling.questions import FORM, Question, question
+from cmgr.model.values.handling.questions import BUSY_FORM, FORM, Question, busy_question, question
 from cmgr.model.values.services.containers import Container, Heal, Spare
 from cmgr.runtimes.compose import NUMBER, PLACE, PROJECT, SERVICE
 from cmgr.vendor import notations
@@ -39,6 +39,7 @@ UNIT = "cmgr.unit"
 NEEDS_NETWORK = "cmgr.needs-network"
 HANG = "cmgr.hang"
 READY = "cmgr.ready"
+BUSY = "cmgr.busy"
 
 NERDCTL = "nerdctl/"
 DOCKERS = "com.docker/engine.bundle.path"
@@ -68,7 +69,7 @@ class Wishes:
     `hands_off`: the label for which cmgr leaves it alone, if there is one. `ignored`: it uses no chip, whatever
     it could reach. `before_stop`: a command with its arguments. `group`: the group that it is a member of, or nothing;
     `group_size`: how many members that has in all, 0 where nobody says. `unit`: the unit of systemd that runs it.
-    `ready`: what it is asked. `owner`: see `OWNERS`. `brought` as in `Container`.
+    `ready`: what it is asked. `owner`: see `OWNERS`. `busy`, `brought` as in `Container`.
     """
 
     strategy: Strategy | None = None
@@ -86,6 +87,7 @@ class Wishes:
     unit: str = ""
     hang: timedelta | None = None
     ready: Question | None = None
+    busy: str = ""
     owner: str = ""
     brought: frozenset[str] | None = frozenset()
     warnings: tuple[str, ...] = ()
@@ -113,6 +115,7 @@ class Wishes:
             unit=self.unit,
             hang=self.hang,
             ready=self.ready,
+            busy=self.busy,
             owner=self.owner,
             brought=self.brought,
             warnings=container.warnings + self.warnings,
@@ -164,11 +167,10 @@ def wishes(
     """
     given = makers(labels, brought)
     warnings = _strangers(labels, given, told=brought is not None)
-    said = _said(given, warnings)
-    if owner := _owner(given):
-        for label in sorted(said.keys() & _OF_HOLDS):
-            warnings.append(f"label {label} has no use: {owner} starts its own containers, and cmgr never does")
-            del said[label]
+    said, owner = _said(given, warnings), _owner(given)
+    for label in sorted(said.keys() & _OF_HOLDS) if owner else ():
+        warnings.append(f"label {label} has no use: {owner} starts its own containers, and cmgr never does")
+        del said[label]
     unit, heals = _unit(said, warnings), said.get(HEAL, "false").casefold() == "true"
     auto_remove = auto_remove and not unit  # Its unit makes it anew.
     if heals and auto_remove:
@@ -185,7 +187,8 @@ def wishes(
         min_chips=int(said.get(MIN_CHIPS, "0")),
         hang=timedelta(minutes=int(said[HANG].rstrip("mM"))) if HANG in said else None,
         before_stop=_command(said, warnings),
-        ready=_question(said, warnings),
+        ready=_question(said, READY, question, warnings),
+        busy=asked.text if (asked := _question(said, BUSY, busy_question, warnings)) is not None else "",
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
         group_size=size,
@@ -276,12 +279,14 @@ def _command(said: Mapping[str, str], warnings: list[str]) -> tuple[str, ...]:
         return ()
 
 
-def _question(said: Mapping[str, str], warnings: list[str]) -> Question | None:
+def _question(
+    said: Mapping[str, str], label: str, read: Callable[[str], Question], warnings: list[str]
+) -> Question | None:
     """Return what it is to be asked."""
     try:
-        return question(said[READY]) if READY in said else None
+        return read(said[label]) if label in said else None
     except ValueError as error:
-        warnings.append(f"cannot read label {READY}={_shown(said[READY])}: {error}")
+        warnings.append(f"cannot read label {label}={_shown(said[label])}: {error}")
         return None
 
 
@@ -324,7 +329,7 @@ class Label:
     words: str = ""
 
 
-_ONLY_IF_TOLD = frozenset({BEFORE_STOP, UNIT, READY})
+_ONLY_IF_TOLD = frozenset({BEFORE_STOP, UNIT, READY, BUSY})
 """Labels by which something is run, asked or stopped: a guess is not enough for them."""
 
 _OF_HOLDS = frozenset({HEAL, GROUP, SPARE, HANG, UNIT})
@@ -374,6 +379,12 @@ TAKEN: Mapping[str, Label] = {
         "it is asked, or runs a command, when cmgr chooses, and the episode of its ring waits for the answer",
         r"(?=[^#])[ -~]{1,1000}",
         FORM,
+    ),
+    BUSY: Label(
+        Reach.MACHINE,
+        "it is asked, or runs a command, when cmgr chooses, and the reset of its ring waits for the answer",
+        r"(?=[^#])[ -~]{1,1000}",
+        BUSY_FORM,
     ),
 }
 """Each label of cmgr's own that is read."""

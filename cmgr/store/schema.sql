@@ -79,6 +79,7 @@ CREATE TABLE containers (
     denied TEXT DEFAULT '[]' NOT NULL,
     steady TEXT DEFAULT '[]' NOT NULL,
     lost TEXT DEFAULT '[]' NOT NULL,
+    busy TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE downtime (
@@ -269,6 +270,7 @@ CREATE TABLE kept_containers (
     denied TEXT DEFAULT '[]' NOT NULL,
     steady TEXT DEFAULT '[]' NOT NULL,
     lost TEXT DEFAULT '[]' NOT NULL,
+    busy TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (
@@ -476,6 +478,7 @@ CREATE TABLE rings (
     restarts TEXT DEFAULT '[]' NOT NULL,
     preparing BOOLEAN DEFAULT 0 NOT NULL,
     failed TEXT DEFAULT '[]' NOT NULL,
+    vetoed TEXT,
     PRIMARY KEY (id)
 );
 CREATE TABLE slots (

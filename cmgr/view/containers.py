@@ -299,8 +299,15 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     owned = OWNED.format(container.owner) if container.owner else ""
     first = f"runs, but {troubles[0]}" if troubles else ""
     return joined(
-        [first, ailing, waited_for, *_not_serving(container), *elsewhere, by, owned]
+        [first, ailing, waited_for, _busy(node, container), *_not_serving(container), *elsewhere, by, owned]
     ), what or how or to_rejoin(container)
+
+
+def _busy(node: Node, container: Container) -> str:
+    """Return that a reset waits for it because it says that it is busy, or nothing."""
+    veto = container.veto
+    waits = veto is not None and any(r.vetoed is not None and veto.at >= r.vetoed for r in node.rings.values())
+    return f"says that it is busy, and a reset waits: {veto.said}" if veto is not None and veto.busy and waits else ""
 
 
 def to_rejoin(container: Container) -> Hint:

@@ -106,7 +106,7 @@ def what(level: Level, policy: Policy) -> list[str]:
     window = f"{joined(window.text for window in policy.windows()[name])} ({name})" if name else ""
     lines = [_idle(rule, level, window)] if rule.spares else []
     if not rule.spares or window or rule.idle_at_most is not None:
-        lines.append(_stop(rule, policy.strategy))
+        lines.append(_stop(rule, policy))
     if level in PROGRAMS and rule.stop and policy.strategy is not Strategy.NEVER:
         lines.append("stops nobody but the container of the program that it came of, where the driver names that")
     if rule.reset:
@@ -118,13 +118,15 @@ def what(level: Level, policy: Policy) -> list[str]:
     return lines
 
 
-def _stop(rule: LevelPolicy, strategy: Strategy) -> str:
+def _stop(rule: LevelPolicy, policy: Policy) -> str:
+    strategy, busy = policy.strategy, policy.limits.busy
     if not rule.stop:
         return "stops no container"
     if strategy is Strategy.NEVER:
         return "stops no container (strategy never), unless its label cmgr.strategy says otherwise"
     when = f"after the fault has lasted {span(rule.stop_after)}" if rule.stop_after else "at once"
-    return f"stops {SCOPES[strategy]} {when} (strategy {strategy})"
+    waits = f", and waits for those that are busy (cmgr.busy) for {span(busy)} at most" if rule.busy and busy else ""
+    return f"stops {SCOPES[strategy]} {when} (strategy {strategy}){waits}"
 
 
 def _idle(rule: LevelPolicy, level: Level, window: str) -> str:

@@ -1,14 +1,16 @@
-"""Healing as a person or a program reads it: what ails a container, how often it was restarted, and when it is next."""
+"""How containers do, as a person or a program reads it: what ails one, when it is restarted, who was not waited for."""
 
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cmgr.model.scope import hang_of, why_idle
+from cmgr.model.scope import hang_of, holds_on, why_idle
+from cmgr.model.sparing import veto_ends
 from cmgr.model.values.chips import listed
 from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Cause, Hold
 from cmgr.model.values.node import SYSTEMD, Node
+from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import MUTE, Healing, ailment, limit_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -17,6 +19,9 @@ from cmgr.words import joined, span, stamp, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
+
+HURRIED = "the reset of its chips has waited as long as it may (limits.busy)"
+WAIT_LONGER = "look what it has lost; to wait longer another time: limits.busy"
 
 
 def heal(node: Node, key: ContainerKey) -> "shapes.Heal | None":
@@ -129,3 +134,18 @@ def _counted(node: Node, key: ContainerKey, healing: Healing, hold: Hold | None 
 def _next(healing: Healing) -> datetime | None:
     """Return when its next restart is due, unless that is under way."""
     return None if healing.counted else healing.due
+
+
+def hurried(node: Node, ring: Ring) -> Iterator[Trouble]:
+    """Yield who is down because he was busy for too long."""
+    ends = veto_ends(node, ring)
+    late = [h for h in holds_on(node, ring) if ends is not None and h.since >= ends and not h.died and not h.is_theirs]
+    busy = [
+        h.name for h in late if (c := node.containers.get(h.key)) is not None and c.veto is not None and c.veto.busy
+    ]
+    if busy:
+        text = f"stopped while busy: {', '.join(busy)}"
+        yield Trouble(
+            TroubleKind.HURRIED, f"ring {ring.id}", text, HURRIED, WAIT_LONGER, ring=ring.id, episode=ring.episode,
+            chips=ring.chips, containers=tuple(busy),
+        )  # fmt: skip

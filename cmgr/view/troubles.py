@@ -50,6 +50,7 @@ from cmgr.view.advice import (
 )
 from cmgr.view.containers import SPARED, UNCLEAR_USER, Down, down, started_again, stop_the_owner, to_rejoin
 from cmgr.view.groups import troubles as of_groups
+from cmgr.view.heals import hurried
 from cmgr.view.heals import troubles as of_checks
 from cmgr.view.machine import troubles as of_machine
 from cmgr.view.presence import engine_troubles
@@ -215,6 +216,7 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
             TroubleKind.WIDENED, f"ring {ring.id}", f"the whole ring {ring.id} is stopped", WIDENED, KEEP_WAITING,
             ring=ring.id, episode=ring.episode, chips=ring.chips, containers=names,
         )  # fmt: skip
+    yield from hurried(node, ring)
     if ring.silent is not None and ring.phase not in REBOOTING:
         errors = [
             f"chip {c}: {node.reports[c].error}" for c in ring.chips if c in node.reports and node.reports[c].error

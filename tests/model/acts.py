@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from cmgr.model.homes import crowded, given_away
 from cmgr.model.lost_shares import lost_share
+from cmgr.model.recovery.vetoes import to_ask
 from cmgr.model.scope import pre_isolating
 from cmgr.model.successors import former, successor
 from cmgr.model.values.chips import ChipId, Straggler
@@ -15,7 +16,7 @@ from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
-from cmgr.model.values.messages.health_facts import Answered, RulesRead
+from cmgr.model.values.messages.health_facts import Answered, BusySaid, RulesRead
 from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
@@ -244,6 +245,16 @@ def _answers(world: World, real: Real, answer: str, *, old: bool = False) -> Non
     world.step(Answered(real.key, f"life {real.life - old}", real.ready, answer, said))
 
 
+def _one_says_whether_it_is_busy(world: World) -> None:
+    """Let one of those that are asked say it, or be mute; now and then it is of a life that is over."""
+    rng, asked = world.machine.rng, list(to_ask(world.node, world.machine.clock()).values())
+    if asked:
+        container, _ = rng.choice(asked)
+        run = "life 0" if rng.random() < 0.1 else container.run
+        busy, mute = rng.choice([(True, False), (True, False), (False, False), (False, True)])
+        world.step(BusySaid(container.key, run, container.busy, busy, "it says so", mute))
+
+
 def _a_person_restarts_or_resumes_a_group(world: World) -> None:
     if not world.plan.grouped:
         return
@@ -314,8 +325,8 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
 )
 
 
-ASKED_ACTS = (*ACTS, (_a_container_is_asked, 25, 25))
-"""The same where containers are asked whether they serve."""
+ASKED_ACTS = (*ACTS, (_a_container_is_asked, 25, 25), (_one_says_whether_it_is_busy, 25, 25))
+"""The same where containers are asked whether they serve, or are busy."""
 
 SLOT_ACTS = (*ACTS, (_a_person_moves_a_slot, 4, 2), (_a_person_moves_a_container, 4, 2))
 """The same where containers can be moved to other chips."""

@@ -138,12 +138,11 @@ class Real:
         return UNHEALTHY if self.ill else checked
 
     def told(self, now: datetime) -> Container:
+        claims = {SLOT + self.slot} if self.slot else {self.share} if self.share else {str(c) for c in self.chips}
         return Container(
             self.key,
             self.key.id,
-            frozenset(
-                {SLOT + self.slot} if self.slot else {self.share} if self.share else {str(c) for c in self.chips}
-            ),
+            frozenset(claims),
             self.running,
             f"life {self.life}",
             None if self.running else self.exit,
@@ -155,6 +154,7 @@ class Real:
             health=self.health(now),
             says_within=self.check,
             ready=self.ready,
+            busy="tcp://:1" if self.ready is not None else "",
             before_stop=self.before_stop,
             composed=self.composed,
             frozen=self.running and self.frozen,

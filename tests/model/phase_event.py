@@ -214,6 +214,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
         key("a"), "life 0", question("tcp://:80"), HEALTHY, "port 80 is open"
     ),
     "rules read: a can open chip 0": lambda _: health_facts.RulesRead(key("a"), "life 1", frozenset({ChipId(0)})),
+    "busy said: a, by old news": lambda _: health_facts.BusySaid(key("a"), "life 0", "tcp://:80", True, "it is open"),
     "stragglers seen: chip 0": lambda cmgr: StragglersSeen((Straggler(ChipId(0), cmgr.now, "by half"),)),
     "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),

@@ -172,12 +172,25 @@ def test_what_it_is_asked_is_read_and_what_is_no_question_is_a_warning() -> None
     assert wishes({"cmgr.ready": "http://:80/ü"}).warnings[0].startswith("cannot read label cmgr.ready=")
 
 
+@pytest.mark.parametrize("text", ["/run/saving", "http://:8000/busy status=409", "tcp://:81", "exec training --saves"])
+def test_by_what_it_says_that_it_is_busy_is_kept_as_it_was_written(text: str) -> None:
+    assert wishes({"cmgr.busy": f" {text} "}).busy == text
+
+
+@pytest.mark.parametrize("text", ["/run/a b", "/run/", "/", "run/saving", "http://example.com/", "exec"])
+def test_what_is_neither_a_file_nor_a_question_is_a_warning(text: str) -> None:
+    wished = wishes({"cmgr.busy": text})
+    assert (wished.busy, len(wished.warnings)) == ("", 1)
+    assert wished.warnings[0].startswith(f"cannot read label cmgr.busy='{text}': ")
+
+
 def test_of_an_image_no_question_counts_and_where_nobody_can_tell_none_is_asked() -> None:
-    asked = {"cmgr.ready": "exec reboot"}
+    asked = {"cmgr.ready": "exec reboot", "cmgr.busy": "exec reboot"}
     for found in (brought(asked, asked), None):
         wished = wishes(asked, brought=found)
-        assert wished.ready is None
-        assert wished.warnings[0].startswith("label cmgr.ready is not obeyed: ")
+        assert (wished.ready, wished.busy) == (None, "")
+        assert wished.warnings[0].startswith("label cmgr.busy is not obeyed: ")
+        assert wished.warnings[1].startswith("label cmgr.ready is not obeyed: ")
 
 
 LABELS = {
@@ -197,6 +210,7 @@ LABELS = {
     "cmgr.hang": "10m",
     "cmgr.needs-network": "true",
     "cmgr.ready": "http://:8000/health",
+    "cmgr.busy": "/run/saving",
     "huawei.com/job.id": "tp4",
     "huawei.com/job.replica": "4",
     "huawei.com/job.enableRecover": "false",

@@ -43,6 +43,7 @@ _ring = Ring(
     lulls=(NOW,),
     theirs=frozenset({OTHER, KEY}),
     starts={KEY: 2, OTHER: 1},
+    vetoed=NOW,
     blocked=NOW,
     widened=True,
 )

@@ -47,6 +47,7 @@ PAST = {
     "MachineFault.changed", "Maintenance.since", "Outage.since", "Outage.up", "Reboot.since", "ResetOrder.at",
     "Restraint.kept",
     "Restraint.opened", "Restraint.since", "Ring.began", "Ring.blocked", "Ring.lulls", "Ring.resets", "Ring.since",
+    "Ring.vetoed",
     "Tally.last", "Tally.recovered", "Tally.risen", "Tally.times",
 }  # fmt: skip
 """Moments from which a time is counted: after the restart none is ahead of the clock."""

@@ -28,8 +28,11 @@ from tests.store import sample, values
 
 HERE = Path(__file__).parent
 
+RINGS = {key: replace(ring, vetoed=None) for key, ring in sample.NODE.rings.items()}
+
 OF_0_1_0 = replace(
     sample.NODE,
+    rings=RINGS,
     chips={key: replace(chip, aliases=frozenset(), shares=(), board="") for key, chip in sample.NODE.chips.items()},
     missing={},
     troubles={},
@@ -157,7 +160,9 @@ def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Pa
     assert node.missing == {}
     boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
     containers = {key: replace(c, vouches=frozenset[ContainerKey]()) for key, c in sample.NODE.containers.items()}
-    assert node == replace(sample.NODE, chips=boardless, missing={}, containers=containers, outages={}, reboot=None)
+    assert node == replace(
+        sample.NODE, rings=RINGS, chips=boardless, missing={}, containers=containers, outages={}, reboot=None
+    )
     with open_reader(path) as reader:
         lives = reader.lives()
     assert lives.counted is not None, "downtime is counted from then on"

@@ -73,6 +73,7 @@ rings = st.builds(
     theirs=st.frozensets(keys, max_size=3),
     starts=st.dictionaries(keys, counts, max_size=3),
     blocked=maybe_times,
+    vetoed=maybe_times,
     widened=flags,
     up=maybe_times,
     lost=st.frozensets(texts, max_size=3),

@@ -1,4 +1,4 @@
-"""Containers that are asked whether they serve: what each is asked, and what follows from its answer.
+"""Containers that are asked whether they serve, or are busy: what each is asked, and what follows from its answer.
 
 A life that has not answered yet is `STARTING`, as one whose own check has not said anything: whatever waits for that
 check waits for the answer, too.
@@ -13,8 +13,8 @@ from cmgr.model.containers.users import fits
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.messages.commands import NoteKind
-from cmgr.model.values.messages.health_facts import Answered
-from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container
+from cmgr.model.values.messages.health_facts import Answered, BusySaid
+from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, Veto
 from cmgr.model.values.services.healing import MUTE
 from cmgr.words import span
 
@@ -35,7 +35,9 @@ def with_question(policy: Policy, container: Container) -> Container:
 
 
 def with_answer(known: Container | None, container: Container) -> Container:
-    """Return the container, as it is told of now, with what has come of its question in this life."""
+    """Return the container, as it is told of now, with what has come of its questions in this life."""
+    if known is not None and known.run == container.run and known.busy == container.busy:
+        container = replace(container, veto=known.veto)
     if container.ready is None or not container.running:
         return container
     # Of the last life of cmgr the answer is known and the question is not.
@@ -45,11 +47,21 @@ def with_answer(known: Container | None, container: Container) -> Container:
     return replace(container, answer=known.answer, said=known.said, answered=known.answered, mute=known.mute)
 
 
-def answered(turn: Turn, fact: Answered) -> None:
+def answered(turn: Turn, fact: Answered | BusySaid) -> None:
     """Take in how a container has answered; old news of another life, or of another question, is none."""
     known = turn.node.containers.get(fact.key)
-    if known is None or not known.running or (known.run, known.ready) != (fact.run, fact.question):
+    if known is None or not known.running or known.run != fact.run:
         return
+    match fact:
+        case Answered() if fact.question == known.ready:
+            _has_answered(turn, known, fact)
+        case BusySaid() if fact.question == known.busy:
+            _has_said(turn, known, fact)
+        case _:
+            pass
+
+
+def _has_answered(turn: Turn, known: Container, fact: Answered) -> None:
     first = fact.answer == HEALTHY and known.answered is None
     now = replace(
         known,
@@ -66,3 +78,14 @@ def answered(turn: Turn, fact: Answered) -> None:
     elif fact.answer == HEALTHY != known.answer:
         turn.tell(now, f"{now.name} answers {since if first else 'again'}: {fact.said}", NoteKind.RESULT)
     found_again(turn, now)
+
+
+def _has_said(turn: Turn, known: Container, fact: BusySaid) -> None:
+    """Take in whether it is busy."""
+    now = replace(known, veto=Veto(fact.busy, fact.said, turn.at))
+    turn.put_container(now)
+    if fact.mute:
+        text = f"{now.name} does not say whether it is busy, and is not waited for: {fact.said}"
+        turn.tell(now, text, NoteKind.WARNING)
+    elif fact.busy or (known.veto is not None and known.veto.busy):
+        turn.tell(now, f"{now.name} is {'busy' if fact.busy else 'not busy any more'}: {fact.said}", NoteKind.RESULT)

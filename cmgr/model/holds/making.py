@@ -8,6 +8,7 @@ from cmgr.model.holds.tries import failed_start
 from cmgr.model.homes import have_met
 from cmgr.model.index import users_on
 from cmgr.model.scope import died_of_it, handled_faults, holds_on, in_scope, observing, on_ring, scope_of
+from cmgr.model.sparing import veto_ends
 from cmgr.model.successors import places
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_left_behind, outlives, unit_of
@@ -18,6 +19,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.healing import Healing
+from cmgr.words import span
 
 PAUSE_LASTS = timedelta(minutes=1)
 
@@ -81,12 +83,21 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
                 text = f"{container.name} will be stopped, and is not held: {container.owner} starts its own again"
             elif container.auto_remove:
                 text = f"{container.name} will be stopped, which removes it (--rm): its label agrees to that"
+            _tell_if_busy(turn, ring, container)
             hold_for(turn, ring, container, text)
         elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
             assert container.exit is not None
             how = "died by itself" if container.exit.by_itself else f"ended with {container.key.runtime}"
             text = f"{container.name} {how} (exit code {container.exit.code}) and will be started again"
             hold_for(turn, ring, container, text)
+
+
+def _tell_if_busy(turn: Turn, ring: Ring, container: Container) -> None:
+    ends, veto = veto_ends(turn.node, ring), container.veto
+    if ends is not None and veto is not None and veto.busy and ends <= turn.at:
+        longest = span(turn.node.policy.limits.busy)
+        text = f"{container.name} is busy still after {longest} (limits.busy) and is waited for no longer: {veto.said}"
+        turn.note(NoteKind.WARNING, text, ring, container=container.key)
 
 
 def hold_for(turn: Turn, ring: Ring, container: Container, text: str) -> None:

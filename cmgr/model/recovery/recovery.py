@@ -9,7 +9,7 @@ Rules:
 4. `rings.AFTER_RESTART` decides what follows where cmgr died in mid-work; a reset is never repeated blindly.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
@@ -25,6 +25,7 @@ from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready
 from cmgr.model.recovery.restraint import keep_back_or_count
 from cmgr.model.recovery.reviving import bring_up, give_up_refused, give_up_silent
 from cmgr.model.recovery.shares import bring_back
+from cmgr.model.recovery.vetoes import begin_to_ask
 from cmgr.model.recovery.waiting import ask_unlisted, look_who_is_there
 from cmgr.model.scope import (
     handled_faults,
@@ -76,6 +77,8 @@ def _rests(node: Node, ring: Ring) -> bool:
     """
     if ring.phase is not Phase.HEALTHY or ring.reason or ring.deadline is not None or ring.making is not None:
         return False
+    if ring.vetoed is not None:
+        return False
     if ring.id in node.reset_orders or ring.id in node.restraint.kept or any(map(node.faults.get, ring.chips)):
         return False
     chips = map(node.chips.get, ring.chips)
@@ -83,6 +86,8 @@ def _rests(node: Node, ring: Ring) -> bool:
 
 
 def _step(turn: Turn, ring: Ring) -> None:
+    begin_to_ask(turn, ring)
+    ring = turn.ring(ring.id)
     if ring.phase is not Phase.HEALTHY:
         if ring.of_programs:
             ring = turn.put_ring(replace(ring, of_programs=_is_of_programs(turn.node, ring)))
@@ -125,25 +130,33 @@ def _healthy(turn: Turn, ring: Ring) -> None:
     ]
     turn.commands.append(Note(turn.at, NoteKind.OPENED, cause, ring.id, number))
     ring = turn.enter(ring, Phase.LISTING, cause)
-    waited = faults and (turn.node.policy.window_of(faults[0].level) or turn.node.policy.levels[faults[0].level].spares)
-    since = min(f.risen for f in faults) if waited else kept_since
+    since = _waits_since(turn.node, ring, faults) or kept_since
     if since is not None:
         hold_in_scope(turn, ring, since=since)
+
+
+def _waits_since(node: Node, ring: Ring, faults: Sequence[Fault]) -> datetime | None:
+    """Return since when the faults were there while a window, or those on the ring, were waited for; None: never."""
+    if not faults:
+        return None
+    level = faults[0].level
+    waited = ring.vetoed is not None or node.policy.window_of(level) or node.policy.levels[level].spares
+    return min(f.risen for f in faults) if waited else None
 
 
 def _let_pass(turn: Turn, ring: Ring) -> None:
     """End what happened once and stops nobody, when all who died of it are known: nobody is to wait for it."""
     faults = handled_faults(turn.node, ring)
     passes = max((at for fault in faults if (at := passes_at(turn.node, fault)) is not None), default=None)
-    if passes is None or turn.at < passes or shut(turn.node, ring, faults, turn.at) is None:
-        return
+    if passes is None or turn.at < passes or (wait := shut(turn.node, ring, faults, turn.at)) is None or wait.vetoes:
+        return  # Whoever is busy is stopped for it when he is not.
     if not ask_unlisted(turn, passes, f"has anybody died of a fault of {listed(ring.chips)}?"):
         end_momentary(turn, ring)
 
 
 def _spare(turn: Turn, ring: Ring, obstacle: Obstacle | None) -> None:
     """Leave on a ring that begins nothing what it waits for and until when, or nothing."""
-    reason, until, since = obstacle or Obstacle("")
+    reason, until, since, _ = obstacle or Obstacle("")
     if ring.reason != reason or ring.deadline != until:
         if reason and not ring.reason:
             turn.note(NoteKind.RESULT, reason, ring)
@@ -330,7 +343,7 @@ def _close(turn: Turn, ring: Ring) -> None:
     turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
     ring = turn.ring(ring.id)
     over = replace(ring, reason="", episode=0, began=None, starts={}, up=None, lost=frozenset(), blocked=None)
-    turn.put_ring(replace(over, answered=None, widened=False, failed={}))
+    turn.put_ring(replace(over, answered=None, widened=False, failed={}, vetoed=None))
     turn.commands.append(Note(turn.at, NoteKind.CLOSED, text, ring.id, episode, outcome=outcome, ended=ended))
 
 

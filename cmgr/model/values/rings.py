@@ -92,7 +92,8 @@ class Ring:
     containers that cmgr was to start again in this episode, and that are gone, or did not stay up. `restarts`: how
     often something else started a container again in this episode, by full name. `preparing`: a reset is counted and
     prepared, and the driver has not been called. `failed`: chips that have failed the test after the last reset, with
-    the test's words.
+    the test's words. `vetoed`: since when its present faults wait for containers that may be busy, or how long ago they
+    did first.
     Of this life only: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way;
     `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
@@ -126,6 +127,7 @@ class Ring:
     restarts: Mapping[str, int] = field(default_factory=dict)
     preparing: bool = False
     failed: Mapping[ChipId, str] = field(default_factory=dict)
+    vetoed: datetime | None = None
     free: ThisLife[datetime | None] = None
     reset: ThisLife[CommandId | None] = None
     look: ThisLife[datetime | None] = None

@@ -53,6 +53,8 @@ class TroubleKind(StrEnum):
     KEPT_BACK = "kept-back", Severity.CRITICAL, "trouble", "CmgrRingsKeptBack"
     WIDENED = "widened", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """The containers of a whole ring are stopped, because the wait for those that no fault concerns was too long."""
+    HURRIED = "hurried", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """Containers are stopped though they said that they were busy, because the wait for them was too long."""
     REBOOTS = "reboots", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """cmgr reboots the machine soon, or was to and it has not come."""
     RUNTIME = "runtime", Severity.CRITICAL, "deaf", "CmgrRuntimeUnreachable"

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from cmgr import __version__
+from cmgr.model.recovery.vetoes import to_ask
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.presence import Presence
@@ -216,6 +217,12 @@ def _asked(look: Look) -> Samples:
     for runtime in sorted({*look.node.runtimes, *(r for r, _ in asked)}):
         for answer in (STARTING, HEALTHY, UNHEALTHY):
             yield (runtime, answer), float(asked.count((runtime, answer)))
+
+
+@gauge("cmgr_containers_busy", "Containers that say that they are busy, for which a reset waits now.", "runtime")
+def _busy(look: Look) -> Samples:
+    asked = [container for container, _ in to_ask(look.node, look.now).values()]
+    return _by_runtime(look, [c.key.runtime for c in asked if c.veto is not None and c.veto.busy])
 
 
 # Downtime.

@@ -133,6 +133,8 @@ def _health(node: Node, known: Container) -> Iterator[tuple[str, str]]:
         yield "cmgr.hang", f"it hangs when it and its chips have done nothing for {span(known.hang)}"
     if known.ready is not None:
         yield "cmgr.ready", f"it serves when it answers {known.ready.text}{_answers(node, known)}"
+    if known.busy:
+        yield "cmgr.busy", f"a fault that is not urgent waits for as long as {known.busy} says that it is busy"
 
 
 def _answers(node: Node, known: Container) -> str:

@@ -28,6 +28,7 @@ from cmgr.model.values.handling.policy import (
 from cmgr.model.values.handling.rules import Rules
 from tests.model.acts import ACTS, ASKED_ACTS, RESET_FIRST, RULES, SLOT_ACTS, check_end, heal
 from tests.model.machine import Plan
+from tests.model.walks.vetoes import Patient
 from tests.model.world import World
 
 WALKS = int(os.environ.get("CMGR_WALKS", "60"))
@@ -70,6 +71,7 @@ WINDOWED = {
     Level.RestartNPU: replace(DEFAULT_LEVELS[Level.RestartNPU], window=ANY),
 }
 """When a window is open is the walk's to say, not the week's."""
+BUSY = {level: replace(policy, busy=True) for level, policy in DEFAULT_LEVELS.items()}
 
 KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "single": (Policy(strategy=Strategy.SINGLE), HALF_USED),
@@ -105,6 +107,14 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "grouped-rings": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), GROUPED_TOO),
     "checked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), CHECKED),
     "asked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(ready=timedelta(seconds=60))), ASKED),
+    "busy": (
+        Policy(strategy=Strategy.RING, levels=BUSY, limits=LimitsPolicy(busy=timedelta(seconds=20))),
+        replace(ASKED, healed=0, checked=0),
+    ),
+    "busy-groups": (
+        Policy(strategy=Strategy.SINGLE, levels=BUSY, limits=LimitsPolicy(busy=timedelta(minutes=5))),
+        replace(ASKED, grouped=0.5, composed=0),
+    ),
     "tested": (Policy(strategy=Strategy.SINGLE, reset=ResetPolicy(test="/t", attempts=2)), HALF_USED),
     "tested-rings": (Policy(strategy=Strategy.RING, reset=ResetPolicy(test="/t")), FOUR_RINGS, RULES),
     "windowed": (
@@ -153,7 +163,7 @@ def walk(world: World) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_happens_every_held_container_runs_again(kind: str) -> None:
     for seed in range(WALKS):
-        world = World(seed, *KINDS[kind])
+        world = (Patient if kind.startswith("busy") else World)(seed, *KINDS[kind])
         walk(world)
         heal(world)
         check_end(world)

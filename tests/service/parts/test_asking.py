@@ -14,7 +14,7 @@ from typing import ClassVar
 import pytest
 
 from cmgr.errors import ContainerError, RuntimeAils
-from cmgr.model.values.handling.questions import OWN_MACHINE, Network, question
+from cmgr.model.values.handling.questions import OWN_MACHINE, Network, busy_question, question
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.service.parts.asking import Reply, ask
 from tests.model.builders import container
@@ -168,7 +168,7 @@ def trickles(line: socket.socket) -> None:
 @pytest.mark.parametrize("talk", [lambda line: line.recv(1), trickles])
 def test_one_that_lets_wait_is_waited_for_no_longer_than_it_may_take(talk: Callable[[socket.socket], object]) -> None:
     with saying(talk) as port:
-        assert http_reply(port, "/", "text=a", SOON) == Reply(False, f"no answer in {SOON} s")
+        assert http_reply(port, "/", "text=a", SOON) == Reply(False, f"no answer in {SOON} s", mute=True)
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,13 @@ def test_one_that_lets_wait_is_waited_for_no_longer_than_it_may_take(talk: Calla
 )
 def test_whatever_answers_is_told_in_a_few_words(said: bytes, words: str) -> None:
     with saying(lambda line: line.sendall(said)) as port:
-        assert http_reply(port, "/", "text=a") == Reply(False, words)
+        assert http_reply(port, "/", "text=a") == Reply(False, words, mute=not said)
 
 
 def test_one_without_an_address_is_not_looked_for_elsewhere() -> None:
     reply = ask(replace(WEB, network=Network()), question("http://:8000/"), None, 5.0)
-    assert reply == Reply(False, "cannot be asked: its runtime names no address of its port 8000; ask by exec")
+    words = "cannot be asked: its runtime names no address of its port 8000; ask by exec"
+    assert reply == Reply(False, words, mute=True)
 
 
 def test_a_command_that_ends_with_0_is_a_good_answer() -> None:
@@ -207,11 +208,31 @@ def test_a_command_that_ends_with_0_is_a_good_answer() -> None:
 @pytest.mark.parametrize("error", [ContainerError("cannot run test in web: no such program"), RuntimeAils("too long")])
 def test_a_command_that_cannot_be_run_is_told(error: ContainerError) -> None:
     assert ask(WEB, question("exec test"), Speaking(error=error), 3.0) == Reply(
-        False, error.message, ended=not isinstance(error, RuntimeAils)
+        False, error.message, mute=True, ended=not isinstance(error, RuntimeAils)
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "reply"),
+    [
+        (0, Reply(True, "/run/saving is there")),
+        (1, Reply(False, "/run/saving is not there")),
+        (2, Reply(False, "test ended with code 2: test: not found", mute=True)),
+        (127, Reply(False, "test ended with code 127: test: not found", mute=True)),
+    ],
+)
+def test_whether_a_file_is_there_is_asked_in_the_container(code: int, reply: Reply) -> None:
+    runtime = Speaking(code, "test: not found")
+    assert ask(WEB, busy_question("/run/saving"), runtime, 3.0) == reply
+    assert runtime.asked == [(("test", "-e", "/run/saving"), 3.0)]
+
+
+def test_a_command_that_is_not_there_gives_no_answer() -> None:
+    mute = {code: ask(WEB, question("exec idle"), Speaking(code), 3.0).mute for code in (0, 1, 2, 126, 127, 137)}
+    assert mute == {0: False, 1: False, 2: False, 126: True, 127: True, 137: True}
 
 
 def test_who_runs_no_commands_says_so() -> None:
     for runtime in (SimRuntime(), None):
         reply = ask(WEB, question("exec test"), runtime, 3.0)
-        assert reply == Reply(False, "cannot be asked: sim runs no command in what it runs")
+        assert reply == Reply(False, "cannot be asked: sim runs no command in what it runs", mute=True)

@@ -9,15 +9,18 @@ from cmgr.config.settings import Config
 from cmgr.config.settings import Ready as Settings
 from cmgr.errors import RuntimeAils
 from cmgr.model.reduce import reduce
-from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.faults import Fault, FaultCode, Level
+from cmgr.model.values.handling.policy import LimitsPolicy, Policy
 from cmgr.model.values.handling.questions import question
 from cmgr.model.values.messages.facts import Event
-from cmgr.model.values.messages.health_facts import Answered
+from cmgr.model.values.messages.health_facts import Answered, BusySaid
 from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, Container
 from cmgr.service.part import Step
 from cmgr.service.parts.ready import Ready
-from tests.model.builders import T0, container, key
+from tests.model.builders import BUSINESS, RING, T0, container, key
 from tests.service.work.test_last_words import Speaking
 from tests.support.waiting import eventually
 
@@ -46,6 +49,7 @@ class Scene:
     )
     now: datetime = T0
     told: list[Answered] = field(default_factory=list)
+    said: list[tuple[bool, str, bool]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.runtime = Answering()
@@ -53,7 +57,8 @@ class Scene:
         config = Config(ready=Settings(failures=3))
         self.part = Ready(lambda: self.node, {"sim": self.runtime}, self._take, lambda: self.now, config)
 
-    def _take(self, fact: Answered) -> None:
+    def _take(self, fact: Answered | BusySaid) -> None:
+        assert isinstance(fact, Answered)
         self.told.append(fact)
         known = self.node.containers[fact.key]
         now = replace(known, answer=fact.answer, said=fact.said)
@@ -183,3 +188,62 @@ def test_what_is_told_is_taken_in_by_the_model() -> None:
     scene.ask(0)
     after, _ = reduce(node, Event(scene.now, scene.told[-1]))
     assert after.containers[scene.web.key].answer == HEALTHY
+
+
+TRAIN = container("train", 0, runtime="sim", run="life 1", busy="exec saves", since=T0)
+
+
+class Waiting(Scene):
+    """A service of which a fault waits for a container that may be busy."""
+
+    def __post_init__(self) -> None:
+        self.web = TRAIN
+        super().__post_init__()
+        fault = Fault(ChipId(0), FaultCode(BUSINESS), "", Level.RestartBusiness, T0, T0, T0)
+        ring = Ring(RingId(0), (ChipId(0),), vetoed=T0)
+        chips = {ChipId(0): Chip(ChipId(0), RingId(0), 0)}
+        web = replace(self.web, chips=frozenset({ChipId(0)}))
+        policy = replace(RING, limits=LimitsPolicy(busy=timedelta(minutes=5)))
+        self.node = Node(policy, chips=chips, rings={ring.id: ring}, containers={web.key: web})
+        self.node = replace(self.node, faults={ChipId(0): {fault.key: fault}})
+
+    def _take(self, fact: Answered | BusySaid) -> None:
+        assert isinstance(fact, BusySaid)
+        self.said.append((fact.busy, fact.said, fact.mute))
+
+
+def test_one_for_which_a_fault_waits_is_asked_until_its_time_is_over_and_each_answer_is_told_once() -> None:
+    scene = Waiting()
+    for code in (0, 0, 1, 1, 0):
+        scene.ask(code, minutes=0.5)
+    busy, idle = (True, "saves ended with code 0", False), (False, "saves ended with code 1", False)
+    assert scene.said == [busy, idle, busy]
+    scene.now += timedelta(minutes=5)
+    assert scene.part.look_round(scene.at) is None
+
+
+def test_one_that_is_mute_is_asked_thrice_before_that_is_told() -> None:
+    scene = Waiting()
+    for code in (127, 127, 0, 127, 127, 127):
+        scene.ask(code, minutes=0.5)
+    assert scene.said == [(True, "saves ended with code 0", False), (False, "saves ended with code 127", True)]
+
+
+def test_one_that_may_be_busy_is_asked_each_second_at_first_also_by_a_command() -> None:
+    scene = Waiting()
+    assert scene.part.look_round(scene.at) == 1.0
+    scene.now += timedelta(minutes=4)
+    eventually(lambda: len(scene.runtime.asked) == 1)
+    assert scene.part.look_round(scene.at) == 4.0
+
+
+def test_a_thread_is_made_when_a_ring_waits_and_none_before() -> None:
+    scene = Waiting()
+    ring = scene.node.rings[RingId(0)]
+    peace = replace(scene.node, rings={ring.id: replace(ring, vetoed=None)})
+    scene.part.observe(Step((), Node(), peace, (), ()))
+    assert scene.part._thread.ident is None
+    scene.part.observe(Step((), peace, scene.node, (), ()))
+    eventually(lambda: bool(scene.said))
+    scene.part.close()
+    scene.part._thread.join()

@@ -132,7 +132,7 @@ def root_folder() -> bytes:
             info.type, info.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(info)
         tar.add(BUSYBOX.resolve(), "bin/busybox")
-        for name in ("sh", "sleep", "kill", "true", "false", "echo", "cat"):
+        for name in ("sh", "sleep", "kill", "true", "false", "echo", "cat", "test"):
             info = tarfile.TarInfo(f"bin/{name}")
             info.type, info.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(info)

@@ -24,7 +24,7 @@ def test_every_label_that_decides_is_told_by_its_name() -> None:
     wishes = replace(
         node.containers[key("a")], enabled=False, strategy=Strategy.SINGLE, unit="llm.service", group="tp4",
         group_size=4, order=5, before_stop=("save", "now"), spare=Spare.NEVER, min_chips=2, needs_network=True,
-        heal=Heal(3), hang=timedelta(minutes=10), ready=question("tcp://:8000"),
+        heal=Heal(3), hang=timedelta(minutes=10), ready=question("tcp://:8000"), busy="/run/saving",
     )  # fmt: skip
     told = about.container(replace(node, containers={key("a"): wishes}), key("a"), PAST)["deciders"]
     by = {each["by"] for each in told}

@@ -76,6 +76,13 @@ class LevelPolicy:
             within=("0s", "30d"),
         ),
     ] = None
+    busy: Annotated[
+        bool,
+        Meta(
+            "Whether containers that say that they are busy (cmgr.busy) are waited for before they are stopped, for "
+            "limits.busy at most."
+        ),
+    ] = True
     observe: Annotated[bool, Meta("Record faults of this level, and do nothing about them.")] = False
     window: Annotated[
         tuple[Window, ...],
@@ -118,7 +125,7 @@ class Levels:
     FreeRestartNPU: Annotated[LevelPolicy, Meta("Faults that need a reset when the chip is free.")] = LevelPolicy(
         reset=IDLE
     )
-    RestartNPU: Annotated[LevelPolicy, Meta("Faults that need a reset.")] = LevelPolicy()
+    RestartNPU: Annotated[LevelPolicy, Meta("Faults that need a reset.")] = LevelPolicy(busy=False)
     SeparateNPU: Annotated[SeparatePolicy, Meta("Faults that isolate the chip.")] = SeparatePolicy()
 
     def policies(self) -> dict[Level, LevelPolicy]:
@@ -306,6 +313,14 @@ class LimitsPolicy:
             within=("0s", "1h"),
         ),
     ] = timedelta(seconds=60)
+    busy: Annotated[
+        timedelta,
+        Meta(
+            "How long containers that say that they are busy (cmgr.busy) are waited for before they are stopped for a "
+            "fault that is not urgent (levels.*.busy); 0s: none is asked.",
+            within=("0s", "24h"),
+        ),
+    ] = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)

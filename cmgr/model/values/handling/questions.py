@@ -1,4 +1,4 @@
-"""How a container is asked whether it serves, and where. Pure: whoever asks is elsewhere."""
+"""How a container is asked whether it serves, or is busy, and where. Pure: whoever asks is elsewhere."""
 
 import re
 import shlex
@@ -14,6 +14,8 @@ FORM = (
     '"exec COMMAND ARGUMENTS"'
 )
 
+BUSY_FORM = f"the whole path of a file in the container, or {FORM}"
+
 _ADDRESS = re.compile(r"(http|https|tcp)://(?:localhost|127\.0\.0\.1)?:([0-9]{1,5})(/[!-~]*)?")
 _STATUS = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
 
@@ -25,14 +27,16 @@ class Way(StrEnum):
     HTTPS = "https"
     TCP = "tcp"
     COMMAND = "exec"
+    FILE = "file"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and which answers say that the container serves.
+    """A question, and which answers are good: they say that the container serves, or that it is busy.
 
-    `text`: as its author wrote it. `port`: the container's own. `path`: of the request. `least`, `most`: the statuses
-    that are good. `expects`: what the answer must contain. `command`: with its arguments, it must end with 0.
+    `text`: as its author wrote it. `port`: the container's own. `path`: of the request, or of the file that must be
+    there. `least`, `most`: the statuses that are good. `expects`: what the answer must contain. `command`: with its
+    arguments, it must end with 0.
     """
 
     text: str
@@ -67,6 +71,15 @@ def question(text: str) -> Question:
         raise ValueError("of a TCP port only that it is open is asked")
     least, most, expects = _good(others)
     return Question(text, way, port, address[3] or "/", least, most, expects)
+
+
+def busy_question(text: str) -> Question:
+    """Return as `question`; a path alone asks whether that file is there, in the container."""
+    if not text.startswith("/"):
+        return question(text)
+    if len(text) > MOST or not text.isprintable() or " " in text or text.endswith("/"):
+        raise ValueError("its path has spaces, or ends with a slash, or is too long")
+    return Question(text, Way.FILE, path=text)
 
 
 def _good(words: list[str]) -> tuple[int, int, str]:

@@ -40,4 +40,20 @@ class RulesRead:
     chips: frozenset[ChipId]
 
 
-HealthTold = HangsSeen | Answered | RulesRead
+@dataclass(frozen=True, slots=True)
+class BusySaid:
+    """A container has said whether it is busy, for the first time in this wait, or otherwise than before.
+
+    `run`: the life that was asked. `question`: as in `Container.busy`. `mute`: it has given no
+    answer to several questions in a row, and counts as one that is not busy.
+    """
+
+    key: ContainerKey
+    run: str
+    question: str
+    busy: bool
+    said: str
+    mute: bool = False
+
+
+HealthTold = HangsSeen | Answered | BusySaid | RulesRead

@@ -95,6 +95,15 @@ class Heal:
 
 
 @dataclass(frozen=True, slots=True)
+class Veto:
+    """Whether a container counts as busy, what it said, and when that was told."""
+
+    busy: bool
+    said: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """A container as its runtime describes it.
 
@@ -114,6 +123,8 @@ class Container:
     `ready`: what cmgr asks it, by its label or filled in by the model, by the settings; `answer`: the same words for
     what has come of that in this life, `said`: the last answer, `answered`: when it answered well first,
     `mute`: since when it does not, though it has had its time. `network`: where it is asked.
+    `busy`: what cmgr asks it before it is stopped for a fault that is not urgent, as its label says it, or nothing;
+    `veto`: its last answer to that in this life.
     `says_within`: how long after a start its check, or its answer, takes at most to say whether it is healthy; None
     without either.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
@@ -202,6 +213,7 @@ class Container:
     denied: frozenset[ChipId] = frozenset()
     steady: Mapping[ChipId, datetime | None] = field(default_factory=dict)
     lost: Mapping[ChipId, datetime] = field(default_factory=dict)
+    busy: str = ""
     seen: ThisLife[datetime | None] = None
     hands_off: ThisLife[str] = HANDS_OFF
     joins: ThisLife[frozenset[str]] = frozenset()
@@ -212,6 +224,7 @@ class Container:
     health: ThisLife[str] = ""
     unchecked: ThisLife[datetime | None] = None
     ready: ThisLife[Question | None] = None
+    veto: ThisLife[Veto | None] = None
     network: ThisLife[Network] = Network()
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
@@ -258,6 +271,11 @@ class Container:
             lost={},
             missed=none,
         )
+
+    @property
+    def can_answer(self) -> bool:
+        """Return whether it can be asked: one that is paused cannot, nor one between two lives of it."""
+        return self.running and not (self.frozen or self.restarting or self.starting)
 
     @property
     def unclear(self) -> bool:
