@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
-from cmgr.model.homes import crowded
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
 from cmgr.model.scope import handled_faults, is_ill, users_listed
@@ -45,6 +44,7 @@ from tests.model.walks.hold_changes import GOLDEN, unknown
 from tests.model.walks.origins import lost, not_up, resets_in_doubt
 from tests.model.walks.outages import miscounted
 from tests.model.walks.reasons import misled, untold
+from tests.model.walks.users import Users
 from tests.model.walks.verdicts import bad_after, known_bad
 
 LINK_DOWN = FaultCode("81078603")
@@ -93,7 +93,7 @@ class World:
     deaths: int = 0
 
     def __post_init__(self) -> None:
-        self.users: dict[int, int] = {}
+        self.users = Users()
         self.bad = frozenset[ChipId]()
         self.decided: tuple[Node, datetime] | None = None
         self.machine = self.make()
@@ -198,7 +198,7 @@ class World:
                 touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
                 assert not touched, f"seed {self.seed}: {touched} in maintenance"
             assert not (resets := resets_in_doubt(self.node, actions)), f"seed {self.seed}: {resets} in doubt"
-            self._count_users()
+            self.users.count(self.node, self.machine.truth)
             for action in actions:
                 self._check_users(action)
                 self._check_bad(action)
@@ -249,27 +249,10 @@ class World:
         wrong += misled(self.node) if self.seed % 10 == 0 else []
         assert not wrong, f"seed {self.seed}: {wrong}"
 
-    def _count_users(self) -> None:
-        """Remember how many jobs a chip has had at most while one is held: a client's other try is the same job."""
-        held = {c for key in self.node.holds if key in self.machine.truth for c in self.machine.truth[key].chips}
-        wanted = [
-            r for r in self.machine.truth.values()
-            if r.enabled and (r.running or r.wanted is not False or r.key in self.node.holds)
-        ]  # fmt: skip
-        there = {chip: {r.unit or r.job or r.key.id for r in wanted if chip in r.chips} for chip in held}
-        self.users = {chip: max(self.users.get(chip, 0), len(jobs)) for chip, jobs in there.items()}
-
     def _check_users(self, action: Action) -> None:
-        """Nobody is started on a chip where there are as many as there were jobs, but for those that are told."""
-        real = self.machine.truth.get(action.key) if isinstance(action, StartContainer) else None
-        if real is None or real.slot or real.made_for:
-            return
-        told = {c.key for both in crowded(self.node).values() for c in both if c.instead_of}
-        known = {key for key, booked in self.node.containers.items() if booked.running} - told - {real.key}
-        users = [r for key, r in self.machine.truth.items() if key in known and r.running and r.enabled and not r.unit]
-        for chip in real.chips:
-            there = [r for r in users if chip in r.chips and r.share == real.share and not r.spared]
-            assert len(there) < self.users[chip], f"seed {self.seed}: {action} on chip {chip} beside {there}"
+        """Nobody is started on a chip where there are as many as there were jobs."""
+        wrong = self.users.too_many(self.node, self.machine.truth, action)
+        assert not wrong, f"seed {self.seed}: {wrong}"
 
     def _check_bad(self, action: Action) -> None:
         """Nobody is started on a chip that has failed its test."""

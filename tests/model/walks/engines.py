@@ -35,7 +35,7 @@ def starts(world: World, real: Real) -> None:
     left = not real.wanted and not world.is_held(real.key)
     world.machine.starts(real)
     if left and real.running:
-        world.users |= {chip: world.users[chip] + 1 for chip in real.chips if chip in world.users}
+        world.users.most |= {chip: world.users.most[chip] + 1 for chip in real.chips if chip in world.users.most}
 
 
 def an_engine_comes_up_on_another_disk(world: World) -> None:

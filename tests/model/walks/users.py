@@ -1,0 +1,42 @@
+"""How many jobs a chip has had: after a recovery it has no more users than before."""
+
+from collections.abc import Mapping
+
+from cmgr.model.homes import crowded
+from cmgr.model.values.messages.commands import Action, StartContainer
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import ContainerKey
+from tests.model.machine import Real
+
+Truth = Mapping[ContainerKey, Real]
+
+
+class Users:
+    """`most`: how many jobs a chip has had at most while one is held: a client's other try is the same job."""
+
+    def __init__(self) -> None:
+        self.most: dict[int, int] = {}
+
+    def count(self, node: Node, truth: Truth) -> None:
+        """Take in how many there are now."""
+        held = {c for key in node.holds if key in truth for c in truth[key].chips}
+        wanted = [
+            r for r in truth.values()
+            if r.enabled and (r.running or r.wanted is not False or r.key in node.holds)
+        ]  # fmt: skip
+        there = {chip: {r.unit or r.job or r.key.id for r in wanted if chip in r.chips} for chip in held}
+        self.most = {chip: max(self.most.get(chip, 0), len(jobs)) for chip, jobs in there.items()}
+
+    def too_many(self, node: Node, truth: Truth, action: Action) -> str:
+        """Return which chip is given one more user than there were jobs, but for those that are told; else nothing."""
+        real = truth.get(action.key) if isinstance(action, StartContainer) else None
+        if real is None or real.slot or real.made_for:
+            return ""
+        told = {c.key for both in crowded(node).values() for c in both if c.instead_of}
+        known = {key for key, booked in node.containers.items() if booked.running} - told - {real.key}
+        users = [r for key, r in truth.items() if key in known and r.running and r.enabled and not r.unit]
+        for chip in real.chips:
+            there = [r for r in users if chip in r.chips and r.share == real.share and not r.spared]
+            if len(there) >= self.most[chip]:
+                return f"{action} on chip {chip} beside {there}"
+        return ""
