@@ -12,20 +12,32 @@ Truth = Mapping[ContainerKey, Real]
 
 
 class Users:
-    """`most`: how many jobs a chip has had at most while one is held: a client's other try is the same job."""
+    """`most`: how many jobs a chip has had at most while one is held: a client's other try is the same job.
+
+    Which job a newcomer is another try of, cmgr does not know where two are down on its chips: one that it has taken
+    for another's try counts as that from then on, so that both places are filled, and no third.
+    """
 
     def __init__(self) -> None:
         self.most: dict[int, int] = {}
+        self._taken_for: dict[ContainerKey, str] = {}
 
     def count(self, node: Node, truth: Truth) -> None:
         """Take in how many there are now."""
+        for container in node.containers.values():
+            jobs = {self._job(truth[key]) for key in container.instead_of if key in truth}
+            if jobs and container.key in truth and self._job(truth[container.key]) not in jobs:
+                self._taken_for[container.key] = min(jobs)
         held = {c for key in node.holds if key in truth for c in truth[key].chips}
         wanted = [
             r for r in truth.values()
             if r.enabled and (r.running or r.wanted is not False or r.key in node.holds)
         ]  # fmt: skip
-        there = {chip: {r.unit or r.job or r.key.id for r in wanted if chip in r.chips} for chip in held}
+        there = {chip: {self._job(r) for r in wanted if chip in r.chips} for chip in held}
         self.most = {chip: max(self.most.get(chip, 0), len(jobs)) for chip, jobs in there.items()}
+
+    def _job(self, real: Real) -> str:
+        return self._taken_for.get(real.key) or real.unit or real.job or real.key.id
 
     def too_many(self, node: Node, truth: Truth, action: Action) -> str:
         """Return which chip is given one more user than there were jobs, but for those that are told; else nothing."""
