@@ -62,7 +62,11 @@ class Hand:
         given = json.dumps({"url": URL, "configuration": configuration, "ansible_user": "root", **more})
         done = subprocess.run(
             ["ansible-playbook", f"--inventory={inventory}", f"--extra-vars={given}", str(PLAYBOOK)],
-            env={**os.environ, "HOME": str(self.home), "ANSIBLE_SSH_TRANSFER_METHOD": "piped", "ANSIBLE_NOCOLOR": "1"},
+            # Ansible starts in no locale but one of UTF-8.
+            env={
+                **os.environ, "HOME": str(self.home), "LC_ALL": "C.UTF-8",
+                "ANSIBLE_SSH_TRANSFER_METHOD": "piped", "ANSIBLE_NOCOLOR": "1",
+            },
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
