@@ -341,7 +341,9 @@ def machine_booted(turn: Turn, boot: Boot) -> None:
     turn.put_reboot(known)
     if boot.id == known.boot or not known.boot:
         return
-    if known.under_way or known.stage is RebootStage.FAILED or known.due is not None:
+    # It was called off, and booted all the same: by hand, or by a machine that goes down before its time.
+    by_hand = known.stage is RebootStage.CALLED_OFF and bool(in_need(turn.node))
+    if known.under_way or known.stage is RebootStage.FAILED or known.due is not None or by_hand:
         turn.put_reboot(replace(known, stage=RebootStage.BOOTED, since=turn.at, due=None, reason=""))
         _tell(turn, known, NoteKind.RESULT, f"the machine has rebooted, for {known.what}")
 

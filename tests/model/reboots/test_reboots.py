@@ -237,6 +237,18 @@ def test_after_the_boot_what_is_held_is_started_and_the_timeline_says_what_came_
     assert (cmgr.held(), cmgr.truth[key("b")].running) == ([], True)
 
 
+def test_one_that_comes_though_it_was_called_off_is_told_of_as_any() -> None:
+    """As a machine goes down before the time, its own word that it is called off may come first."""
+    cmgr = dead(machine())
+    cmgr.tell(RebootCancelOrdered("somebody on the machine (shutdown)", done=True))
+    cmgr.run()
+    assert reboot(cmgr).stage is RebootStage.CALLED_OFF
+    boots(cmgr)
+    cmgr.wait(600)
+    assert "the reboot of the machine has helped: chip 4" in " ".join(cmgr.notes(NoteKind.RESULT))
+    assert reboot(cmgr).stage is RebootStage.OVER
+
+
 def test_one_that_has_not_helped_is_told_and_not_made_again_for_the_same_chips() -> None:
     cmgr = dead(machine())
     boots(cmgr, cured=False)
