@@ -97,14 +97,25 @@ chips = [0]
 """
 
 
+BOOT = """
+[Service]
+BindReadOnlyPaths=/etc/boot:/proc/sys/kernel/random/boot_id
+"""
+"""In a sandbox a service sees the boot of the host: nspawn lays its machine's own over that, and it is taken off."""
+
+
 def test_a_machine_is_rebooted_where_nothing_else_helps(machine: Machine) -> None:
     machine.put("/etc/cmgr/cmgr.toml", REBOOTS)
+    machine.put("/etc/systemd/system/cmgr.service.d/boot.conf", BOOT)
+    machine.put("/etc/boot", "the first boot")
+    machine.do("systemctl", "daemon-reload")
     machine.do("systemctl", "restart", "cmgr")
     assert "announced 1 h before" in machine.run("cmgr", "check").out
     machine.do("cmgr", "inject", "0", "80E24E00")
     told = eventually(lambda: machine.run("cat", "/run/systemd/shutdown/scheduled").out, why="the machine is told")
     assert "MODE=reboot" in told.splitlines()
     assert "WALL_MESSAGE=cmgr reboots this machine in 1 h, as nothing else brings back chip 0" in told
+    machine.put("/etc/boot", "another boot")
     machine.stop()  # Its time comes.
     machine.boot()
     machine.do("cmgr", "inject", "0", "80E24E00", "--clear")
