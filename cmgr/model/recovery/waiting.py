@@ -183,7 +183,8 @@ def _mates_run(turn: Turn, ring: Ring, mates: Sequence[Container], scope: Scope)
     """Healthy ring mates run until the way is free: look whether it is."""
     look_who_is_there(turn, ring, ring.since)
     names = ", ".join(c.name for c in mates)
-    why = ring.spared.why if ring.spared is not None else refuser(turn.node, ring, scope)
+    # Where they were given back since a look was late, who is in the way may have been found since.
+    why = refuser(turn.node, ring, scope) or (ring.spared.why if ring.spared is not None else "")
     verb = "runs" if len(mates) == 1 else "run"
     return Obstacle(f"the reset of {listed(ring.chips)} waits, and {names} {verb} until nothing is in the way: {why}")
 

@@ -128,7 +128,7 @@ def test_who_was_stopped_for_a_reset_that_does_not_come_is_given_back_and_told_a
     )
     cmgr.wait(3600)
     assert (names(cmgr.log), runs(cmgr)) == (["llm", "mate"], [False, True])
-    assert cmgr.ring().reason.endswith("mate runs until nothing is in the way: process 99 (train) is on chip 0")
+    assert cmgr.ring().reason.endswith("mate runs until nothing is in the way: process 99 (train) on chip 0")
     cmgr.processes.clear()
     cmgr.wait(60)
     assert (names(cmgr.log), len(cmgr.sent(ResetRing)), cmgr.phase()) == (["llm", "mate", "mate"], 1, Phase.HEALTHY)
@@ -295,6 +295,15 @@ def test_after_a_restart_of_cmgr_mates_that_were_given_back_are_not_stopped_befo
     cmgr.processes.clear()
     cmgr.wait(60)
     assert (cmgr.phase(), runs(cmgr), names(cmgr.log)) == (Phase.HEALTHY, [True, True], ["llm", "mate", "mate"])
+
+
+def test_while_mates_run_whoever_is_in_the_way_now_is_named() -> None:
+    """Not what was so when they were given back: that a look was late, or somebody who has gone since."""
+    cmgr = beset()
+    cmgr.wait(MERCY + 60)
+    cmgr.processes[0] = "eval"
+    cmgr.wait(60)
+    assert cmgr.ring().reason.endswith("mate runs until nothing is in the way: process 99 (eval) on chip 0")
 
 
 def test_while_the_last_look_is_under_way_and_the_books_know_of_nobody_it_is_about_to_be_reset() -> None:
