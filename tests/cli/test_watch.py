@@ -5,10 +5,8 @@ import os
 import pty
 import signal
 import subprocess
-import sys
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC
 
@@ -21,6 +19,7 @@ from cmgr.view import status as view
 from cmgr.view.text import reading, texts
 from cmgr.view.text.render import Face
 from tests.cli.conftest import Home
+from tests.cli.look.watching import watching
 from tests.cli.scenes import NOW, SERVICE, in_need, recovering, told
 from tests.support.door import door
 from tests.support.picture import key, machine, running
@@ -47,27 +46,13 @@ def shown(home: Home) -> Iterator[Shown]:
         yield picture
 
 
-@contextmanager
-def watching(home: Home, *words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "cmgr", "status", "--watch", *words, "--config", str(home.config)]
-    coloured = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm"}
-    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=coloured) as running:
-        bound = threading.Timer(PATIENCE, running.kill)
-        bound.start()
-        try:
-            yield running
-        finally:
-            bound.cancel()
-            running.kill()
-
-
 def line(running: subprocess.Popen[str]) -> str:
     assert running.stdout is not None
     return running.stdout.readline().partition(" ")[2].strip()
 
 
 def test_in_a_pipe_it_writes_a_line_for_each_change_and_nothing_else(home: Home, shown: Shown) -> None:
-    with watching(home) as running:
+    with watching(home, "status", "--watch") as running:
         assert line(running) == "cmgr: ready"
         shown.node = recovering()
         assert line(running) == "ring 0: waiting: the reset is due in 60 s"
@@ -83,7 +68,7 @@ def test_in_a_pipe_it_writes_a_line_for_each_change_and_nothing_else(home: Home,
 
 
 def test_as_json_each_change_is_one_line(home: Home, shown: Shown) -> None:
-    with watching(home, "--json") as running:
+    with watching(home, "status", "--watch", "--json") as running:
         assert running.stdout is not None
         assert json.loads(running.stdout.readline())["chips"][0]["healthy"]
         shown.node = recovering()
@@ -92,7 +77,7 @@ def test_as_json_each_change_is_one_line(home: Home, shown: Shown) -> None:
 
 @pytest.mark.usefixtures("shown")
 def test_it_ends_when_nobody_reads_any_more_though_nothing_changes(home: Home) -> None:
-    with watching(home) as running:
+    with watching(home, "status", "--watch") as running:
         assert line(running) == "cmgr: ready"
         assert running.stdout is not None
         running.stdout.close()
@@ -105,7 +90,7 @@ def test_a_service_that_goes_away_is_news_and_no_end(home: Home) -> None:
     picture = Shown()
     server = door(home.socket, picture)
     server.start()
-    with watching(home) as running:
+    with watching(home, "status", "--watch") as running:
         assert line(running) == "cmgr: ready"
         server.close()
         assert line(running) == "cmgr: not to be reached"
@@ -116,7 +101,7 @@ def test_of_a_service_that_goes_away_nothing_is_called_over(home: Home) -> None:
     picture.node = recovering()
     server = door(home.socket, picture)
     server.start()
-    with watching(home) as running:
+    with watching(home, "status", "--watch") as running:
         told = [line(running)]
         while not told[-1].startswith("chip 0"):
             told.append(line(running))
@@ -129,13 +114,13 @@ def test_of_a_service_that_goes_away_nothing_is_called_over(home: Home) -> None:
 
 
 def test_without_service_and_database_there_is_nothing_to_watch(home: Home) -> None:
-    with watching(home) as running:
+    with watching(home, "status", "--watch") as running:
         assert running.wait(PATIENCE) == 3
 
 
 def test_on_a_terminal_the_whole_picture_is_redrawn_and_ctrl_c_ends_it(home: Home, shown: Shown) -> None:
     ours, theirs = pty.openpty()
-    with watching(home, stdout=theirs) as running:
+    with watching(home, "status", "--watch", stdout=theirs) as running:
         os.close(theirs)
         seen = b""
         while b"Ctrl-C ends it" not in seen:

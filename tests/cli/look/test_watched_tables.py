@@ -4,11 +4,8 @@ import json
 import os
 import pty
 import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 
@@ -17,6 +14,7 @@ from cmgr.service.door.routes import Request
 from cmgr.view import status as view
 from cmgr.view.groups import groups
 from tests.cli.conftest import Home
+from tests.cli.look.watching import watching
 from tests.cli.scenes import recovering
 from tests.support.door import door
 from tests.support.picture import machine
@@ -46,19 +44,6 @@ def shown(home: Home) -> Iterator[Shown]:
     server.start()
     with closing(server):
         yield picture
-
-
-@contextmanager
-def watching(home: Home, *words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "cmgr", *words, "--config", str(home.config)]
-    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as running:
-        bound = threading.Timer(PATIENCE, running.kill)
-        bound.start()
-        try:
-            yield running
-        finally:
-            bound.cancel()
-            running.kill()
 
 
 def test_in_a_pipe_the_table_comes_again_when_it_changes(home: Home, shown: Shown) -> None:
