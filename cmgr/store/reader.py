@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cmgr.errors import StoreError
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.outages import Downtime, Outage
@@ -85,17 +86,22 @@ class Reader(AbstractContextManager["Reader"]):
                 self._connection.execute("ROLLBACK")
 
     def faults(
-        self, since: datetime | None = None, active_only: bool = False, most: int | None = None
+        self,
+        since: datetime | None = None,
+        active_only: bool = False,
+        most: int | None = None,
+        chip: ChipId | None = None,
     ) -> tuple[history.FaultRow, ...]:
         """Return faults, the oldest first: the active ones, and the others that cleared at `since` or later.
 
-        Of more than `most` the active ones and the newest.
+        Of more than `most` the active ones and the newest. `chip`: those of that one alone.
         """
-        wanted = "cleared IS NULL" if active_only else "cleared IS NULL OR cleared >= :since"
+        wanted = "cleared IS NULL" if active_only else "(cleared IS NULL OR cleared >= :since)"
+        wanted += "" if chip is None else " AND chip = :chip"
         some = f"SELECT * FROM faults WHERE {wanted} ORDER BY cleared IS NOT NULL, since DESC LIMIT :most"  # noqa: S608
         query = f"SELECT * FROM ({some}) ORDER BY since, chip, code, module"  # noqa: S608
-        limit = -1 if most is None else most
-        return self._all(rows.FAULTS.value, query, since="" if since is None else rows.stamp(since), most=limit)
+        limit, begins = -1 if most is None else most, "" if since is None else rows.stamp(since)
+        return self._all(rows.FAULTS.value, query, since=begins, most=limit, chip=chip)
 
     def episodes(self, limit: int, sought: history.Sought = ALL) -> tuple[history.EpisodeRow, ...]:
         """Return the newest of the episodes that are sought, the newest first."""

@@ -164,6 +164,9 @@ def test_faults_are_chosen_by_when_they_cleared(store: SqliteStore, path: Path) 
         assert reader.faults() == (early, late, active)
         assert reader.faults(since=values.NOW + at(3)) == (late, active)
         assert reader.faults(since=values.NOW + at(9)) == (active,)
+        assert reader.faults(chip=active.chip) == (early, late, active)
+        assert reader.faults(chip=active.chip, most=2) == (late, active)
+        assert reader.faults(chip=ChipId(77)) == ()
         assert reader.faults(active_only=True) == (active,)
 
 

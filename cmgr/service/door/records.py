@@ -169,8 +169,8 @@ def about_chip(node: Node, database: Reader, number: int, now: datetime) -> "one
     if chip not in node.chips:
         raise NotThere(f"cannot show chip {number}: there is none", hint="cmgr chips lists them")
     past = _past(database, Sought(chips=frozenset({chip})), now)
-    faults = [fault_of_chip(node, fault) for fault in reversed(database.faults()) if fault.chip == chip]
-    return about.chip(node, chip, past._replace(faults=faults[:LIMIT]))
+    faults = [fault_of_chip(node, fault) for fault in reversed(database.faults(most=LIMIT, chip=chip))]
+    return about.chip(node, chip, past._replace(faults=faults))
 
 
 def _past(database: Reader, sought: Sought, now: datetime) -> about.Past:
