@@ -132,7 +132,9 @@ def test_a_reboot_is_called_off_by_whoever_types_shutdown(machine: Machine) -> N
     machine.do("systemctl", "restart", "cmgr")
     machine.do("cmgr", "inject", "0", "80E24E00")
     # The status says it as soon as it is ordered: before that there is nothing which shutdown -c could call off.
-    eventually(lambda: machine.run("test", "-s", "/run/systemd/shutdown/scheduled").code == 0, why="the machine is told")
+    eventually(
+        lambda: machine.run("test", "-s", "/run/systemd/shutdown/scheduled").code == 0, why="the machine is told"
+    )
     assert "cmgr cancel --reboot" in machine.run("cmgr", "status").out
     machine.do("shutdown", "-c")
     eventually(lambda: "cmgr does not: by somebody on the machine (shutdown)" in machine.run("cmgr", "status").out)

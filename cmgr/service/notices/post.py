@@ -103,7 +103,8 @@ def judge(answer: Answer, says: str = "") -> None:
 def bounded(client: Connected, seconds: float) -> Iterator[None]:
     """Cut what is done within after so many seconds, and close it. Its failures are raised as `CmgrError`."""
     # A socket's own timeout is for each read: a receiver that sends a byte now and then would hold us for ever.
-    guard = threading.Timer(seconds, _cut, (client,))
+    over = threading.Event()
+    guard = threading.Timer(seconds, _cut, (client, over))
     guard.daemon = True
     guard.start()
     try:
@@ -113,7 +114,7 @@ def bounded(client: Connected, seconds: float) -> Iterator[None]:
     except ssl.SSLCertVerificationError as error:
         raise CmgrError(f"its certificate is not good: {error.verify_message}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        if not guard.is_alive():
+        if over.is_set():
             raise CmgrError(f"no answer within {seconds:g} s") from None
         raise CmgrError(_plainly(error)) from None
     finally:
@@ -153,7 +154,8 @@ def _connection(request: Post) -> http.client.HTTPConnection:
     return through
 
 
-def _cut(client: Connected) -> None:
+def _cut(client: Connected, over: threading.Event) -> None:
+    over.set()  # Before whoever reads there wakes.
     with suppress(OSError, AttributeError):
         assert client.sock is not None
         client.sock.shutdown(socket.SHUT_RDWR)

@@ -173,8 +173,10 @@ def test_one_that_is_killed_after_its_grace_is_not_brought_back(world: Container
     world.run(key, *IGNORES, labels=labels)
     world.ready(key, 0)
     run = world.runtime.stop(key, timedelta(seconds=4)).run
-    assert [c for c in told.seen(key) if c.running and not is_same_life(c.run, run)] == []
-    assert told.down(key).exit is not None
+    last = told.down(key)
+    assert is_same_life(last.run, run)
+    assert last.exit is not None
+    stays_down(world, told, key, run)
 
 
 def test_a_policy_of_another_runtime_is_refused(world: ContainerdWorld) -> None:

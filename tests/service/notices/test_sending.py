@@ -10,17 +10,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from cmgr.config.receivers import EVENTS
 from cmgr.config.receivers import Receiver as Receiving
+from cmgr.errors import CmgrError
 from cmgr.host.host import Host
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.log.setup import Log
 from cmgr.service.notices import sending
 from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel, TooFast
+from cmgr.service.notices.post import Connected, bounded
 from cmgr.service.notices.sending import Receiver as Sender
 from cmgr.service.notices.sending import pause
 from tests.service.notices.robots import WeCom
@@ -184,6 +188,25 @@ def test_one_that_does_not_answer_in_time_is_asked_again(receiver: Receiver, sen
     told.put(alarm())
     receiver.until(2)
     eventually(lambda: "no answer within 0.3 s" in told.trouble())
+
+
+def test_what_breaks_as_it_is_cut_had_no_more_time() -> None:
+    """Whoever reads wakes in the midst of the cut."""
+    cut, closed = threading.Event(), threading.Event()
+
+    def shutdown(_how: int) -> None:
+        cut.set()
+        closed.wait(PATIENCE)
+
+    client = cast("Connected", SimpleNamespace(sock=SimpleNamespace(shutdown=shutdown), close=closed.set))
+
+    def read() -> None:
+        with bounded(client, 0.01):
+            assert cut.wait(PATIENCE)
+            raise ConnectionResetError
+
+    with pytest.raises(CmgrError, match=r"no answer within 0\.01 s"):
+        read()
 
 
 def test_one_that_says_nothing_sensible_is_asked_again(receiver: Receiver, sender: Senders) -> None:
