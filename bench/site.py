@@ -138,7 +138,7 @@ class Site:
 
     def _containers_said(self) -> str:
         if self.docker is None:
-            return f"pretended, because {self.why_pretended}"
+            return f"simulated, because {self.why_pretended}"
         client = self.docker.client()
         try:
             return f"real ones, dockerd {client.version()['Version']}"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the packages that are named (deb, rpm) for $ARCH, this machine's unless told, and prints their paths.
+# Builds the packages that are named (deb, rpm) for $ARCH, this machine's by default, and prints their paths.
 # With --look first it only says what is missing for that.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

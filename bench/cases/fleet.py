@@ -1,6 +1,6 @@
 """A group over three appliances that agree by a real etcd of three nodes, all on this machine; the cost of `[fleet]`.
 
-The chips are simulated. The members of the group are pretended, and timed where cmgr gives the runtime its orders.
+The chips are simulated. The members of the group are simulated, and timed where cmgr gives the runtime its orders.
 """
 
 import threading
@@ -27,7 +27,7 @@ MEMBERS = 2
 ALL = MEMBERS * len(NAMES)
 NODES = 3
 ROUNDS, KILLS, PAIRS = 40, 5, 3
-PART = f"Fleet: a group of {ALL} pretended containers on {len(NAMES)} appliances, etcd of {NODES} nodes"
+PART = f"Fleet: a group of {ALL} simulated containers on {len(NAMES)} appliances, etcd of {NODES} nodes"
 PART_COST = f"[fleet], idle: {IDLE_CHIPS} chips, {CONTAINERS} containers"
 
 

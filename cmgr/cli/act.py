@@ -110,7 +110,7 @@ def _looked(options: RunOptions) -> "shapes.Check":
 
 
 def inject(options: InjectOptions) -> None:
-    """Pretend a fault of a chip, or of the machine, for drills.
+    """Simulate a fault of a chip, or of the machine, for drills.
 
     The service takes it for real and acts on it. On real chips only with allow_injection = true.
     """
@@ -230,7 +230,7 @@ def give_back(options: GiveBackOptions) -> int:
     """Give back what is held, before cmgr is removed.
 
     The service must be stopped. Each held container gets its restart policy back, and is started where its chips are
-    well. So are units that were stopped for a reset. The others are listed.
+    well, and so are units that were stopped for a reset. The others are listed.
     """
     from cmgr.service.giving_back import give_back
 

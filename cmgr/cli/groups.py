@@ -73,7 +73,7 @@ def ranktable(options: RankOptions) -> None:
     """Print the rank table of a group.
 
     By it the chips of a collective find one another: their addresses as their drivers say them, in the order of the
-    group's members, on all appliances. A before_start hook writes it anew before the members are started.
+    group's members, on all appliances. A before_start hook writes it again before the members are started.
     """
     told = document(source.socket_of(options), f"groups/{quote(options.group, safe='')}/ranktable")
     out.as_json(json.loads(told))

@@ -167,7 +167,7 @@ class ChipsOptions(Listing):
     count: int | None = option("--count N", "With --available: that many, or an error.", min=1)
     policy: Choice | None = option("--policy", "With --count: all of one ring, or which rings first.")
     model: str | None = option("--model MODEL", "With --count: only of this model.")
-    reserve: str | None = option("--reserve TIME", "With --count: nobody else is told of them for so long: 60s.")
+    reserve: str | None = option("--reserve TIME", "With --count: nobody else is given them for so long: 60s.")
 
 
 class FaultOrder(StrEnum):

@@ -156,7 +156,7 @@ def release(options: ReleaseOptions) -> int:
     def give(chip: int) -> None:
         told = cast("shapes.Released", _given(options, "release", chip=chip))
         if told["isolated"]:
-            raise CmgrError(f"cannot release chip {chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
+            raise CmgrError(f"cannot release chip {chip}: {told['reason']}", hint="it is isolated again; cmgr chips")
         out.told([f"chip {chip}: released"])
 
     chips, path = _chips(options.chips), source.socket_of(options)

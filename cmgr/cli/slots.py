@@ -48,7 +48,7 @@ def slot(options: SlotOptions) -> None:
 
     A slot is a name for as many chips as a service needs. Its containers ask for that name, and cmgr says which chips
     these are: when one is isolated, the slot and what is held on it move to others of the same model. adopt prints the
-    commands that make a container of Docker anew on a slot of its name, and runs none of them.
+    commands that recreate a container of Docker on a slot of its name, and runs none of them.
     """
     if options.deed is None:
         told = cast("slot_shapes.Slots", get(source.socket_of(options), "slots"))
@@ -82,7 +82,7 @@ def _assigned(told: "slot_shapes.SlotAssigned") -> list[str]:
 
 
 def _adopt(options: SlotOptions, name: str) -> None:
-    """Print how a container of Docker is made anew on a slot of its name. Nothing is done."""
+    """Print how a container of Docker is recreated on a slot of its name. Nothing is done."""
     from cmgr.runtimes.docker.adopt import adoption, described
     from cmgr.runtimes.docker.cdi import cdi_of
 
@@ -103,7 +103,7 @@ def cdi(options: CdiOptions) -> None:
     """Print the chips as a CDI specification.
 
     Containers ask for a chip by the name that it has there. An isolated chip is refused, with the reason. With
-    cdi.chips = true the service keeps this file itself, and writes it anew when chips are isolated or released.
+    cdi.chips = true the service keeps this file itself, and writes it again when chips are isolated or released.
     """
     told = cast("slot_shapes.Cdi", get(source.socket_of(options), "cdi"))
     out.as_json(told["specification"])

@@ -15,9 +15,7 @@ class Alarms:
     )
     deaf_after: Annotated[
         timedelta,
-        Meta(
-            "How long a driver or runtime must have been out of hearing before that is an alarm.", within=("0s", "1h")
-        ),
+        Meta("How long a driver or runtime must have been unreachable before that is an alarm.", within=("0s", "1h")),
     ] = timedelta(seconds=30)
     down_after: Annotated[
         timedelta,

@@ -60,9 +60,9 @@ class Receiver:
     ] = ""
     format: Annotated[
         str,
-        Meta("The form in which it is told; docs/notices.md says what each needs.", choices=tuple(FORMATS)),
+        Meta("The form of its messages; docs/notices.md says what each needs.", choices=tuple(FORMATS)),
     ] = "json"
-    events: Annotated[tuple[str, ...], Meta("The events that it is told of.", choices=EVENTS)] = EVENTS
+    events: Annotated[tuple[str, ...], Meta("The events that are sent to it.", choices=EVENTS)] = EVENTS
     token_file: Annotated[
         str,
         Meta(

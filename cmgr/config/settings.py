@@ -230,13 +230,13 @@ class DrillSettings:
 
     name: Annotated[str, Meta("Its name in the history.")]
     when: Annotated[Window, Meta("When it is held.", form=Form.BEGINS)]
-    what: Annotated[Exercise, Meta("Whether the ring is reset, or a fault pretended.")]
+    what: Annotated[Exercise, Meta("Whether the ring is reset, or a fault simulated.")]
     chips: Annotated[
         tuple[int, ...],
         Meta("The chips that it is held on; empty: those of the container.", within=(0, 9999), example="[0]"),
     ] = ()
     container: Annotated[str, Meta("The container on whose chips it is held, by its name.")] = ""
-    code: Annotated[str, Meta("The code of the pretended fault.", form=Form.CODE)] = ""
+    code: Annotated[str, Meta("The code of the simulated fault.", form=Form.CODE)] = ""
 
     def drill(self) -> Drill:
         """Return the part that decisions depend on."""
@@ -345,7 +345,7 @@ class Config:
     time_zone: Annotated[
         str, Meta("The time zone of all windows, such as Europe/Berlin; empty: that of the machine.", form=Form.ZONE)
     ] = ""
-    allow_injection: Annotated[bool, Meta("Whether faults may be pretended on real chips.")] = False
+    allow_injection: Annotated[bool, Meta("Whether faults may be simulated on real chips.")] = False
     containers: Annotated[Containers, Meta("Containers, whichever runtime has them.")] = Containers()
     docker: Annotated[Docker, Meta("Docker.")] = Docker()
     containerd: Annotated[Containerd, Meta("containerd.")] = Containerd()
@@ -378,7 +378,7 @@ class Config:
     )
     retry: Annotated[RetryPolicy, Meta("Stops and starts that failed.")] = field(default_factory=RetryPolicy)
     heal: Annotated[
-        HealPolicy, Meta("Containers with the label cmgr.heal=true that ail though their chips are well.")
+        HealPolicy, Meta("Containers with the label cmgr.heal=true that fail though their chips are well.")
     ] = field(default_factory=HealPolicy)
     ready: Annotated[Ready, Meta("Whether services answer, and not only run: what cmgr asks them.")] = Ready()
     maintenance: Annotated[Maintenance, Meta("Times at which people work on the machine.")] = Maintenance()
@@ -392,7 +392,7 @@ class Config:
     downtime: Annotated[Downtime, Meta("The downtime of services: cmgr downtime.")] = Downtime()
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
     web: Annotated[Web, Meta("The page in a browser: cmgr web.")] = Web()
-    alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, and how.")] = field(default_factory=Alarms)
+    alarms: Annotated[Alarms, Meta("Alarms: who is notified of what happens, and how.")] = field(default_factory=Alarms)
     hooks: Annotated[Hooks, Meta("Hooks: commands of yours that run at steps of a recovery.")] = field(
         default_factory=Hooks
     )

@@ -1,4 +1,4 @@
-"""Settings of the simulated chips and of the pretended containers on them."""
+"""Settings of the simulated chips and of the containers on them."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -58,7 +58,7 @@ class SimDivided:
 
 @dataclass(frozen=True, slots=True)
 class SimContainer:
-    """A pretended container. `strategy` None: that of the service."""
+    """A simulated container. `strategy` None: that of the service."""
 
     name: Annotated[str, Meta("Its name.")]
     chips: Annotated[tuple[int, ...], Meta("The chips that it uses.", within=(0, 9999))] = ()
@@ -76,7 +76,7 @@ class SimContainer:
     )
     grace: Annotated[timedelta, Meta("How long a stop is polite before it kills.", within=("0s", "1h"))] = DEFAULT_GRACE
     stop_time: Annotated[
-        timedelta, Meta("How long it takes to end when told to; past its grace it is killed.", within=("0s", "1h"))
+        timedelta, Meta("How long it takes to end when asked to; past its grace it is killed.", within=("0s", "1h"))
     ] = timedelta(milliseconds=200)
     start_time: Annotated[timedelta, Meta("How long a start takes.", within=("0s", "1h"))] = timedelta(milliseconds=500)
     fail_stops: Annotated[int, Meta("How many stops fail before one works; -1 is every one.", within=(-1, 1000000))] = 0
@@ -99,12 +99,12 @@ class Sim:
     pieces: Annotated[
         tuple[int, ...],
         Meta(
-            "The pieces of hardware that are there, in the order of their numbers: [0, 2, 3] pretends that the second "
-            "of four chips was taken out, and that the driver numbers anew. Empty: all.",
+            "The pieces of hardware that are there, in the order of their numbers: [0, 2, 3] simulates that the second "
+            "of four chips was taken out, and that the driver numbers them again. Empty: all.",
             within=(0, MAX_CHIPS - 1),
         ),
     ] = ()
-    measured: Annotated[bool, Meta("Whether temperature, load and memory of the chips are pretended, too.")] = False
+    measured: Annotated[bool, Meta("Whether temperature, load and memory of the chips are simulated, too.")] = False
     model: Annotated[str, Meta("The model that the simulated chips name.")] = "Ascend910B4"
     reset_time: Annotated[
         timedelta, Meta("How long the driver takes over a reset before it answers.", within=("0s", "1h"))
@@ -136,4 +136,4 @@ class Sim:
     machine: Annotated[tuple[SimMachineEvent, ...], Meta("Faults of the machine that happen by themselves.")] = ()
     divided: Annotated[tuple[SimDivided, ...], Meta("Chips that are divided; a reset takes their shares.")] = ()
     processes: Annotated[tuple[SimProcess, ...], Meta("Processes that hold chips from the start on.")] = ()
-    containers: Annotated[tuple[SimContainer, ...], Meta('Pretended containers, for runtimes = ["sim"].')] = ()
+    containers: Annotated[tuple[SimContainer, ...], Meta('Simulated containers, for runtimes = ["sim"].')] = ()

@@ -33,7 +33,7 @@ class Machine:
         ),
     ] = timedelta(seconds=60)
     timeout: Annotated[
-        timedelta, Meta("How long an answer may take before a source counts as deaf.", within=("1s", "10m"))
+        timedelta, Meta("How long an answer may take before a source counts as not answering.", within=("1s", "10m"))
     ] = timedelta(seconds=30)
     quiet: Annotated[
         timedelta,

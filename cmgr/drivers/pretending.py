@@ -1,4 +1,4 @@
-"""Drills on real chips: faults that a person pretends, laid over what the chips' driver says.
+"""Drills on real chips: faults that a person simulates, laid over what the chips' driver says.
 
 The reset is a real one. Nothing of it outlives the process: the next life reads the chips as they are.
 """
@@ -47,12 +47,12 @@ class PretendingDriver:
         """See `ports.Injector`. Raises `DriverError` also before the chips are watched."""
         normal = normal_code(code)
         if normal is None:
-            raise DriverError(f"cannot pretend a fault: {code!r} is not a fault code")
+            raise DriverError(f"cannot simulate a fault: {code!r} is not a fault code")
         if chip not in {c.id for c in self._real.chips()}:
-            raise DriverError(f"cannot pretend a fault: there is no chip {chip}")
+            raise DriverError(f"cannot simulate a fault: there is no chip {chip}")
         tell = self._tell
         if tell is None:
-            raise DriverError("cannot pretend a fault: the chips are not watched")
+            raise DriverError("cannot simulate a fault: the chips are not watched")
         with self._lock:
             known = self._pretended.get(chip, frozenset())
             if assertion is Assertion.OCCURRED:

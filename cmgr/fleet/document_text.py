@@ -24,7 +24,7 @@ def parse(stored: bytes) -> Document:
     try:
         found: Document = decoded(Document, stored, LONGEST)
     except ValueError as error:
-        hint = "who else writes there? cmgr group restart writes it anew"
+        hint = "who else writes there? cmgr group restart writes it again"
         raise FleetError(f"cannot read the group's document: {error}", hint=hint) from None
     return found
 

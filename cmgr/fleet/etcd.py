@@ -111,7 +111,7 @@ class EtcdFleet:
         found = {name: there.value for name, there in verdict.found.items()}
         if not self._registration.holds({name: found.get(name) for name in registered.same}):
             self._begin_anew()
-            raise FleetError(f"cannot write the document of group {group}: this appliance has to register anew")
+            raise FleetError(f"cannot write the document of group {group}: this appliance has to register again")
         there = verdict.found.get(key)
         # It was sent twice: the first time nobody had answered.
         if stored is not None and there is not None and there.value == stored:
@@ -275,7 +275,7 @@ class EtcdFleet:
         for change in news.changes:
             kind, name = self._keys.split(change.name)
             if registered is not None and registered.same.get(change.name, change.value) != change.value:
-                raise FleetError(f"cannot follow etcd: {change.name} was changed: registering anew")
+                raise FleetError(f"cannot follow etcd: {change.name} was changed: registering again")
             if kind == "groups":
                 seen = NOTHING if change.value is None else _seen(change.value, change.mod)
                 with self._telling:

@@ -339,7 +339,7 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
     return bool(scope.whose) and is_of(node, container, scope.whose)
 
 
-OF_ALL = "whose program it came of is not told, so it concerns all on the chip"
+OF_ALL = "whose program it came of is not reported, so it concerns all on the chip"
 
 
 def whose_words(node: Node, fault: Fault) -> str:

@@ -1,4 +1,4 @@
-"""Container runtimes behind one interface (`ports.Runtime`): Docker, containerd, pretended ones, units of systemd."""
+"""Container runtimes behind one interface (`ports.Runtime`): Docker, containerd, simulated ones, units of systemd."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

@@ -204,9 +204,9 @@ def _strangers(labels: Mapping[str, str], given: Mapping[str, str], *, told: boo
     refused = sorted((labels.keys() - given.keys()) & _taken().keys())
     if told:
         return [f"label {label} is not obeyed: the image brought it, and only --label counts" for label in refused]
-    warnings = [f"label {label} is not obeyed: whether the image brought it cannot be told" for label in refused]
+    warnings = [f"label {label} is not obeyed: whether the image brought it is not known" for label in refused]
     if unsure := sorted(beyond(given) & _taken().keys()):
-        warnings.append(f"whether the image brought {', '.join(unsure)} cannot be told: it counts as given by --label")
+        warnings.append(f"whether the image brought {', '.join(unsure)} is not known: it counts as given by --label")
     return warnings
 
 
@@ -356,7 +356,7 @@ TAKEN: Mapping[str, Label] = {
     ENABLE: Label(Reach.MACHINE, _LEFT_ALONE, f"true|false|{IGNORE}", f"true, false or {IGNORE}"),
     SPARE: Label(Reach.MACHINE, "it takes a chip that others could have", "|".join(Spare), ", ".join(Spare)),
     MIN_CHIPS: Label(Reach.OWN, "it is started with fewer chips", "[1-9][0-9]{0,2}", "a whole number from 1"),
-    HEAL: Label(Reach.OWN, "it is restarted when it ails", *_BOOLEAN),
+    HEAL: Label(Reach.OWN, "it is restarted when it fails or is unhealthy", *_BOOLEAN),
     HEAL_LIMIT: Label(Reach.OWN, "how often it is restarted", *_COUNT),
     NEEDS_NETWORK: Label(Reach.OWN, "its start waits for the network of its chips", *_BOOLEAN),
     HANG: Label(Reach.OWN, "how long it may idle", "[1-9][0-9]{0,3}[mM]", "a whole number of minutes, such as 10m"),

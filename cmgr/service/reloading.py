@@ -1,4 +1,4 @@
-"""Reading the configuration anew while the service runs: for SIGHUP, and for a person who waits for the result."""
+"""Reading the configuration again while the service runs: for SIGHUP, and for a person who waits for the result."""
 
 from collections.abc import Callable
 from concurrent.futures import Future

@@ -132,7 +132,7 @@ class SqliteStore:
     def _save(self, node: Node, due: Sequence[Change], answered: frozenset[CommandId]) -> None:
         try:
             if self._closed:
-                raise files.Damaged(f"cannot save to {self.path}: it could not be begun anew")
+                raise files.Damaged(f"cannot save to {self.path}: it could not be begun again")
             found, self._found = self._found, None
             if found is not None:
                 raise found
@@ -156,7 +156,7 @@ class SqliteStore:
         self._disconnect()
         aside = files.set_aside(self.path, datetime.now(UTC))
         if aside.exists() and aside.stat().st_size:
-            text = f"{self.path} was damaged, is kept as {aside.name}, and all but its history was written anew"
+            text = f"{self.path} was damaged, is kept as {aside.name}, and all but its history was written again"
             self.damage = f"{text}: {chain(damaged)}"
         files.make(self.path)
         self.connection, self._closed = _connected(self.path), False

@@ -222,7 +222,7 @@ def forget(node: Node, key: ContainerKey) -> Order:
 
 def resume_hint(node: Node, key: ContainerKey) -> Hint:
     """Return what to do about a container that has failed, or was given up."""
-    return hint("mend the cause, then type: ", order("resume", container=meant(node, key)))
+    return hint("fix the cause, then type: ", order("resume", container=meant(node, key)))
 
 
 def isolation_hint(node: Node, chips: list[ChipId]) -> Hint:
@@ -264,7 +264,7 @@ def share_hint(node: Node, container: Container | None) -> Hint:
     chip, share = lost
     if share not in lost_shares(chip):
         there = ", ".join(one_line(other.id) for other in chip.shares if other.there)
-        return hint(f"make the container anew: chip {chip.id} has {there} now")
+        return hint(f"recreate the container: chip {chip.id} has {there} now")
     how = f": {one_line(share.by_hand)}" if share.by_hand else ""
     return hint(f"make {one_line(share.title)} of chip {chip.id} again, and it starts by itself{how}")
 

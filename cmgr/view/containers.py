@@ -64,10 +64,10 @@ UNCLEAR_USER = "nobody knows which chips it uses"
 
 UNCLEAR = f"{UNCLEAR_USER}: a reset waits for it where the driver lists a process of it, or cannot list any"
 SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"
-SPARED_HINT = "make it anew without --rm; or, where its loss is none, with the label cmgr.strategy"
+SPARED_HINT = "recreate it without --rm; or, where its loss is none, with the label cmgr.strategy"
 
 REJOIN = "restart it as it was started (docker restart, nerdctl restart, systemctl restart)"
-MADE_ANEW = "make it anew (docker compose up --force-recreate, or remove it and run it again): it can never start again"
+MADE_ANEW = "recreate it (docker compose up --force-recreate, or remove it and run it again): it can never start again"
 
 FROZEN = "somebody has paused it with its own client, and cmgr leaves it so, or pauses it again after a start"
 

@@ -1,4 +1,4 @@
-"""How containers do, as a person or a program reads it: what ails one, when it is restarted, who was not waited for."""
+"""How containers do, as a person or a program reads it: what is wrong, when it is restarted, who was not waited for."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -72,9 +72,9 @@ def _lack(document: Document, entry: Entry, told: Part | None) -> str:
     if entry.state is EntryState.OUT:
         return "was left out of it"
     if told is None:
-        return "has not told its part"
+        return "has not reported its part"
     if told.round != document.round or told.members != len(entry.containers):
-        return f"has not told its part in round {document.round} yet"
+        return f"has not reported its part in round {document.round} yet"
     return f"has none: {told.why}" if told.why else ""
 
 

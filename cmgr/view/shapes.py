@@ -134,7 +134,7 @@ class Heal(TypedDict):
     restarts: Annotated[int, "restarts within the window"]
     limit: Annotated[int, "after so many it is given up"]
     window_seconds: Annotated[float, "the window"]
-    since: Annotated[Time | None, "since when it ails"]
+    since: Annotated[Time | None, "since when it is unhealthy"]
     next: Annotated[Time | None, "when it is restarted"]
     given_up: Annotated[Time | None, "since when it is given up"]
 
@@ -157,7 +157,7 @@ class Container(TypedDict):
     health: Annotated[Health, "what its own check says, or its answer, the worse of both; nothing without either"]
     ready: Annotated[str, "what cmgr asks it ([ready.md](ready.md)); nothing where it is not asked"]
     answer: Annotated[str, "what has come of that last, in words"]
-    heal: Annotated[Heal | None, "its wish to be restarted when it ails ([heal.md](heal.md)); null without one"]
+    heal: Annotated[Heal | None, "its wish to be restarted when it is unhealthy ([heal.md](heal.md)); null without one"]
     lost: Annotated[list[int], "chips that it cannot open, or has left ([heal.md](heal.md#what-has-lost-its-chips))"]
     slots: Annotated[list[str], "the slots that it is on ([slots.md](slots.md))"]
     spared: Annotated[bool, "it runs and was started with `--rm`: cmgr does not stop it, for that would remove it"]
@@ -305,7 +305,7 @@ class MachineFault(TypedDict):
     handling: Annotated[HandlingName, "the word of its table"]
     since: Annotated[Time, "since when it is there"]
     changed: Annotated[Time, "when it happened last"]
-    count: Annotated[int, "how often it was found anew"]
+    count: Annotated[int, "how often it was found again"]
     text: Annotated[str, "what its source says of it"]
     until: Annotated[Time | None, "when it counts as over, if it does not happen again; null: when it is no longer so"]
 
@@ -442,7 +442,7 @@ class Preview(TypedDict):
 
 class Released(TypedDict):
     chip: Annotated[int, "the chip"]
-    isolated: Annotated[bool, "it was isolated anew at once"]
+    isolated: Annotated[bool, "it was isolated again at once"]
     reason: Annotated[str, "why that; nothing when it was not"]
 
 

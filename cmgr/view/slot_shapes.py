@@ -57,7 +57,7 @@ class SlotRemoved(TypedDict):
 class Reserved(TypedDict):
     available: Annotated[list[int], "ids of healthy chips that nobody uses"]
     numbers: Annotated[list[int], "what containers call them, in the same order"]
-    until: Annotated[Time | None, "until when nobody else is told of them; null: they are not reserved"]
+    until: Annotated[Time | None, "until when nobody else is given them; null: they are not reserved"]
 
 
 class CdiMount(TypedDict):
@@ -156,7 +156,7 @@ class Comparison(TypedDict):
 class AlarmReceiver(TypedDict):
     receiver: Annotated[str, "who it is, without what may be secret of its address"]
     format: Annotated[str, "the form in which it is told"]
-    events: Annotated[list[str], "the events that it is told of"]
+    events: Annotated[list[str], "the events that are sent to it"]
     sent: Annotated[bool | None, "with `--test`: whether it has taken the test; else null"]
     answer: Annotated[str, "with `--test`: its answer, or why it was not told"]
 
@@ -166,7 +166,7 @@ class AlarmReceivers(TypedDict):
 
 
 class Wellbeing(TypedDict):
-    healthy: Annotated[bool, "the service is ready, and nothing ails it"]
+    healthy: Annotated[bool, "the service is ready, and nothing is wrong with it"]
     state: Annotated[ServiceState, "as `service.state` of the status has it"]
     troubles: Annotated[list[str], "what is wrong with the service, a sentence each"]
 

@@ -65,11 +65,11 @@ _REFUSED_FOR_LONG = timedelta(minutes=10)
 
 UNCLEAR_PASSED = "the driver lists no process of it on the ring, so that the reset does not wait for it"
 WIDENED = "its reset waited too long for containers that are not on a faulty chip (reset.widen_after)"
-GOES_ON_ASKING = "mend what is in its way: it is asked again by itself; cmgr isolate lets the ring's other chips go on"
+GOES_ON_ASKING = "fix what is in its way: it is asked again by itself; cmgr isolate lets the ring's other chips go on"
 KEEP_WAITING = 'they are started again after the reset; to wait without an end another time: widen_after = ""'
 
 GO_ON = "let it go on with its own client (docker unpause), or stop it"
-LOOK_AT_IT = "look at its log, and mend it; or, if it is not to run, stop it"
+LOOK_AT_IT = "look at its log, and fix it; or, if it is not to run, stop it"
 GIVE_BACK = "restart it, and it has its chips again; label cmgr.heal=true lets cmgr do that"
 
 
@@ -221,7 +221,7 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
         errors = [
             f"chip {c}: {node.reports[c].error}" for c in ring.chips if c in node.reports and node.reports[c].error
         ]
-        text, why = f"ring {ring.id} cannot be heard", next(iter(errors), "a chip does not answer")
+        text, why = f"ring {ring.id} does not answer", next(iter(errors), "a chip does not answer")
         yield Trouble(
             TroubleKind.SILENT, f"ring {ring.id}", text, why, "cmgr check", ring.silent, ring=ring.id, chips=ring.chips
         )

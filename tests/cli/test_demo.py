@@ -117,7 +117,7 @@ def test_a_demo_that_is_ended_leaves_nothing(folder: Path, number: signal.Signal
 def test_a_demo_falls_back_to_pretended_containers_and_keeps_what_is_asked_for(folder: Path) -> None:
     running = demo("--keep", folder=folder, CMGR_DOCKER_SOCKET=str(folder / "none.sock"))
     assert running.stdout is not None
-    assert running.stdout.readline().startswith("The containers are pretended ones: cannot reach Docker")
+    assert running.stdout.readline().startswith("The containers are simulated: cannot reach Docker")
     for line in running.stdout:
         if "is stopped" in line:
             break

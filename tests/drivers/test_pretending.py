@@ -104,7 +104,7 @@ def test_another_fault_must_be_there_as_ever(drill: PretendingDriver, machine: S
 
 @pytest.mark.parametrize(("chip", "code"), [(99, CODE), (2, "nonsense")])
 def test_what_cannot_be_is_refused(drill: PretendingDriver, told: Told, chip: int, code: str) -> None:
-    with pytest.raises(DriverError, match="cannot pretend a fault"):
+    with pytest.raises(DriverError, match="cannot simulate a fault"):
         drill.inject(ChipId(chip), code, Assertion.OCCURRED)
     assert not any(isinstance(fact, FaultReported) for fact in told.facts)
 

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.etcd, pytest.mark.alone]
 def test_a_former_life_writes_nothing_any_more_and_does_not_fight(make: Make) -> None:
     former = make("a", machine="m").begin().up()
     later = make("a", machine="m").begin().up()
-    refused(former, "register anew|not registered")
+    refused(former, "register again|not registered")
     assert "a later life of this machine has this name" in down(former, "later life")
     assert "machine-id" in former.downs()[-1]
     written(later, 1, 0)
@@ -24,7 +24,7 @@ def test_a_former_life_writes_nothing_any_more_and_does_not_fight(make: Make) ->
 def test_a_former_life_that_slept_through_it_writes_nothing_either(make: Make) -> None:
     former = make("a", machine="m", pace=SLOW).begin().up()
     make("a", machine="m").begin().up()
-    refused(former, "register anew|not registered")
+    refused(former, "register again|not registered")
 
 
 def test_another_machine_of_our_name_is_refused_until_a_person_decides(make: Make, etcd: Cluster) -> None:

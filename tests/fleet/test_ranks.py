@@ -179,7 +179,7 @@ def told_before_ready(make: Make, etcd: Cluster) -> None:
             each.one.sees("tp", agreed(round_, EntryState.HALTED))
         b.on(1, 2)
         a.on(0, 4)
-        assert f"b has not told its part{f' in round {round_} yet' if round_ > 1 else ''}" in a.refusal()
+        assert f"b has not reported its part{f' in round {round_} yet' if round_ > 1 else ''}" in a.refusal()
         a.on(*chips)  # It moves while it is held.
         for each in (a, b):
             written = each.one.fleet.write("tp", agreed(round_), revision)
@@ -193,7 +193,7 @@ def told_before_ready(make: Make, etcd: Cluster) -> None:
         ]
         assert a.table() == b.table() == expected
     etcd.ctl("put", "/ranks/alive/a", changed(server="a\nb").decode())
-    assert b.refusal() == "cannot make the rank table of group tp: a has not told its part"
+    assert b.refusal() == "cannot make the rank table of group tp: a has not reported its part"
 
 
 @pytest.mark.etcd
@@ -213,7 +213,7 @@ def test_a_part_is_told_by_itself_and_the_driver_is_seldom_asked(make: Make) -> 
     b.on(1, 3)
     eventually(lambda: "b has none: chip 0 has no address" in a.refusal(), "a says why there is none")
     b.one.fleet.close()
-    eventually(lambda: a.refusal().endswith("b has not told its part"), f"b is gone, after {LEASE} at most")
+    eventually(lambda: a.refusal().endswith("b has not reported its part"), f"b is gone, after {LEASE} at most")
 
 
 def test_where_there_is_no_fleet_nothing_is_told() -> None:

@@ -50,7 +50,7 @@ def test_where_the_image_is_gone_before_the_first_look_the_group_counts_with_a_w
     daemon.images.clear()
     untold, _ = listed(daemon)
     assert (untold.group, untold.brought) == ("tp4", None)
-    assert untold.warnings == ("whether the image brought cmgr.group cannot be told: it counts as given by --label",)
+    assert untold.warnings == ("whether the image brought cmgr.group is not known: it counts as given by --label",)
 
 
 @pytest.mark.parametrize("silent", [ASK, "GET /containers/c1/json"])

@@ -246,9 +246,9 @@ def test_where_nobody_can_tell_what_the_image_brought_no_command_is_run_and_the_
     wished = wishes({**WORDS, **UNIT, "cmgr.group": "tp4", "cmgr.order": "3", "cmgr.heal": "true"}, brought=None)
     assert (wished.before_stop, wished.unit, wished.group, wished.order) == ((), "", "tp4", 3)
     assert wished.warnings == (
-        "label cmgr.before-stop is not obeyed: whether the image brought it cannot be told",
-        "label cmgr.unit is not obeyed: whether the image brought it cannot be told",
-        "whether the image brought cmgr.group, cmgr.order cannot be told: it counts as given by --label",
+        "label cmgr.before-stop is not obeyed: whether the image brought it is not known",
+        "label cmgr.unit is not obeyed: whether the image brought it is not known",
+        "whether the image brought cmgr.group, cmgr.order is not known: it counts as given by --label",
     )
 
 

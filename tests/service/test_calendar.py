@@ -69,4 +69,4 @@ def test_a_drill_whose_time_was_a_minute_ago_is_held_once(service: Service) -> N
     service.start()
     eventually(lambda: service.status()["service"]["state"] == "ready")
     assert service.status()["drills"][0]["last"] is not None
-    assert service.said().count("drill now: chip 0 pretends") == 1
+    assert service.said().count("drill now: chip 0 simulates") == 1

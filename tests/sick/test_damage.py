@@ -141,7 +141,7 @@ def test_a_history_that_is_damaged_is_found_behind_the_start(whole: Path, tmp_pa
             assert store.load() == SAVED
             assert "cannot use" in store.examine()
             store.save(replace(SAVED, serial=SAVED.serial + 1), [], [values.note("after")])
-            assert "was written anew" in store.damage
+            assert "was written again" in store.damage
             assert not store.examine()
         with closing(open_store(path)) as again:
             assert again.load().holds == SAVED.holds
@@ -163,7 +163,7 @@ def test_a_service_on_a_damaged_history_says_so_and_holds_what_it_held(
     damaged = next(of_history_only(service.database, pages))
     shutil.copy(damaged, service.database)
     service.start()
-    until_told(service, "was damaged, is kept as", "was written anew", "degraded")
+    until_told(service, "was damaged, is kept as", "was written again", "degraded")
     service.inject(0, LATER, "cleared")
     _starts_what_it_held(service)
     service.terminate()
@@ -253,8 +253,8 @@ def test_a_database_that_is_damaged_under_a_running_service_is_written_anew_and_
     size = service.database.stat().st_size
     scribbled(PAGE, size - PAGE, 1)(service.database)
     service.inject(4, LATER)
-    until_told(service, "was damaged, is kept as", "was written anew", "degraded")
-    service.until_said("was written anew")
+    until_told(service, "was damaged, is kept as", "was written again", "degraded")
+    service.until_said("was written again")
     service.kill9()
     service.start()
     for chip in (0, 4):

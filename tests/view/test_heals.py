@@ -17,7 +17,7 @@ from tests.model.builders import T0, Cmgr, key
 from tests.model.healing.ailing import ailing, becomes, crash_often
 
 PLAIN = {"restarts": 0, "limit": 5, "window_seconds": 3600.0, "since": None, "next": None, "given_up": None}
-RESUME = "mend the cause, then type: cmgr resume web"
+RESUME = "fix the cause, then type: cmgr resume web"
 
 
 def row(cmgr: Cmgr) -> shapes.Container:

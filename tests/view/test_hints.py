@@ -123,7 +123,7 @@ def test_an_order_has_the_name_as_it_is_and_its_sentence_has_it_for_a_shell() ->
     holds = {k: replace(promise, key=k, name="web") for k in where}
     told = view.containers(replace(machine(), containers={}, holds=holds))
     assert (told[0]["hint"], told[0]["orders"]) == (
-        "mend the cause, then type: cmgr resume 'blue sky/web'",
+        "fix the cause, then type: cmgr resume 'blue sky/web'",
         [{"do": "resume", "args": {"container": "blue sky/web"}}],
     )
     assert shlex.split(told[0]["called"]) == ["blue sky/web"]

@@ -82,10 +82,10 @@ def test_appliances_go_by_their_least_order_and_then_by_name_in_which_numbers_co
 @pytest.mark.parametrize(
     ("document", "told", "why"),
     [
-        (OF_BOTH, {"a": A}, "b has not told its part"),
-        (OF_BOTH, {}, "a has not told its part; b has not told its part"),
-        (OF_BOTH, {"a": A, "b": replace(B, round=3)}, "b has not told its part in round 4 yet"),
-        (OF_BOTH, {"a": A, "b": replace(B, members=1)}, "b has not told its part in round 4 yet"),
+        (OF_BOTH, {"a": A}, "b has not reported its part"),
+        (OF_BOTH, {}, "a has not reported its part; b has not reported its part"),
+        (OF_BOTH, {"a": A, "b": replace(B, round=3)}, "b has not reported its part in round 4 yet"),
+        (OF_BOTH, {"a": A, "b": replace(B, members=1)}, "b has not reported its part in round 4 yet"),
         (replace(OF_BOTH, size=5), {"a": A, "b": B}, "4 of 5 members are known"),
         (
             replace(OF_BOTH, members={"a": ENTRY, "b": replace(ENTRY, state=EntryState.OUT)}),

@@ -272,7 +272,8 @@ def door(path: Path, scene: Scene) -> ControlServer:
 
     secret, any_ = Arg("session", "string", "", required=True), tuple(Arg(n, "string", "") for n in ("limit", "since"))
     own = {"who": "uid 1000 (operator)", "ends": stamp(AT + timedelta(hours=12)), "orders": True}
-    does = {"does": ["chip 6 is used again: what waits for it is started", "the resets of its ring are counted anew"]}
+    again = "chip 6 is used again: what waits for it is started"
+    does = {"does": [again, "the resets of its ring are counted from zero"]}
     explained = {"code": "80E24E00", "level": "RestartNPU", "meaning": "", "does": ["resets the chip's ring"]}
     order = (secret, Arg("chip", "integer", ""), Arg("preview", "boolean", ""))
     told: Any = scene.episode()

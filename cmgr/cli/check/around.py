@@ -50,7 +50,7 @@ def _receivers(config: Config) -> Iterator[Finding]:
             hint = "make a workflow that posts to a channel on a webhook's request, and take its address"
             yield Finding(what, WARNING, "Microsoft has ended the connectors of webhook.office.com", hint)
         else:
-            yield Finding(what, OK, f"{named(receiver)} is told of {', '.join(receiver.events)}")
+            yield Finding(what, OK, f"{named(receiver)} is sent {', '.join(receiver.events)}")
 
 
 def _in_plain(receiver: Receiver, url: str) -> str:

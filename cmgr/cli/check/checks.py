@@ -193,7 +193,7 @@ def _others(config: Config, taken: str) -> Iterator[Finding]:
 def _injection(config: Config) -> Iterator[Finding]:
     if config.allow_injection and config.driver != "sim":
         text = (
-            "allow_injection = true: whoever may use the service can have faults pretended on real chips, and acted on"
+            "allow_injection = true: whoever may use the service can have faults simulated on real chips, and acted on"
         )
         hint = "when the drill is over set allow_injection = false, then type: systemctl restart cmgr"
         yield Finding("injection", WARNING, text, hint)
@@ -216,7 +216,7 @@ def _runtimes(
         names = tuple(name for name, path in sockets.items() if path.is_socket()) or tuple(sockets)
     for name in names:
         if name == "sim":
-            yield Finding("runtime sim", OK, f"{len(config.sim.containers)} pretended containers")
+            yield Finding("runtime sim", OK, f"{len(config.sim.containers)} simulated containers")
         elif name == "docker":
             yield from _docker(sockets[name], [row for row in rows if row["runtime"] == name])
         else:
@@ -256,7 +256,7 @@ def _unwatched(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
     monitored = watched()
     for row in (each for each in rows if each["status"] == "running" and each["id"] not in monitored):
         text = f"{row['called']} runs without its monitor (conmon): its next stop will be its last"
-        hint = f"podman says that it stops for ever then: make it anew when that suits (podman rm -f {row['called']})"
+        hint = f"podman says that it stops for ever then: recreate it when that suits (podman rm -f {row['called']})"
         yield Finding("container", WARNING, text, hint)
 
 
@@ -318,7 +318,7 @@ def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
         return of_error("service", told)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & ~0o660:
-        return Finding("service", WARNING, f"{path} has mode {mode:04o}", "restart the service: it makes it anew")
+        return Finding("service", WARNING, f"{path} has mode {mode:04o}", "restart the service: it makes it again")
     return Finding("service", OK, f"{told['service']['state']} on {path}")
 
 

@@ -29,7 +29,7 @@ class Containers(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions(Configured):
-    runtime: Containers = option("--runtime", "Real containers, pretended ones, or what works here.", Containers.AUTO)
+    runtime: Containers = option("--runtime", "Real containers, simulated ones, or what works here.", Containers.AUTO)
     web: bool = option("--web", "Watch it on a page: prints a link, and chips fault until Ctrl-C.", False)
     listen: str = option("--listen ADDRESS", "Where that page is served.", LISTEN)
     keep: bool = option("--keep", "Keep the database and the log, and say where.", False)
@@ -38,7 +38,7 @@ class DemoOptions(Configured):
 def demo(options: DemoOptions) -> None:
     """Show a whole recovery on simulated chips.
 
-    With real containers when a Docker daemon answers, else with pretended ones. Takes less than a minute, touches no
+    With real containers when a Docker daemon answers, else with simulated ones. Takes less than a minute, touches no
     real chip and no container but its own, and leaves nothing behind.
     """
     import tempfile
@@ -96,6 +96,6 @@ def _made_real(config: "Config", stack: ExitStack, wish: Containers) -> bool:
     except CmgrError as error:
         if wish is Containers.DOCKER:
             raise
-        out.lines([f"The containers are pretended ones: {chain(error)}."])
+        out.lines([f"The containers are simulated: {chain(error)}."])
         return False
     return True

@@ -275,7 +275,7 @@ def _promises(fleet: Fleet) -> Iterator[str]:
     if not fleet.own:
         yield "While etcd is away, groups over several appliances wait with their starts; all else goes on as ever."
     elif count == 1:
-        yield "A fleet of one has nobody to agree with; others can join only when it is set up anew."
+        yield "A fleet of one has nobody to agree with; others can join only when it is set up again."
     elif count == 2:
         yield (
             "Two machines: while one is away, etcd writes nothing, and a group over both waits with its starts; such a "

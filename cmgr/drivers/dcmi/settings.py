@@ -18,8 +18,8 @@ class Dcmi:
     reset_timeout: Annotated[
         timedelta,
         Meta(
-            "How long the driver may take over the call that resets a chip before that is told as a trouble; it waits "
-            "for processes to end.",
+            "How long the driver may take over the call that resets a chip before that is reported as a trouble; it "
+            "waits for processes to end.",
             within=("1s", "1h"),
         ),
     ] = timedelta(minutes=15)
@@ -36,7 +36,7 @@ class Dcmi:
         ),
     ] = ""
     npu_exporter_names: Annotated[
-        bool, Meta("Whether the metrics are told by the names of MindCluster's NPU Exporter, too.")
+        bool, Meta("Whether the metrics are shown by the names of MindCluster's NPU Exporter, too.")
     ] = False
     poll: Annotated[
         timedelta, Meta("How often chips are polled while the driver tells of no faults.", within=("10ms", "1m"))

@@ -1,4 +1,4 @@
-"""Faults of the machine that a person pretends, for drills: a source that finds what it was told to find.
+"""Faults of the machine that a person simulates, for drills: a source that finds what it was told to find.
 
 Nothing of it outlives the process, but for what has happened: that counts as over as it does for every source.
 """
@@ -31,7 +31,7 @@ class Pretended:
                 self._found.pop(key, None)
             else:
                 mark = f"drill {next(self._serial)}" if assertion is Assertion.ONCE else ""
-                self._found[key] = Symptom(code, part, "pretended, for a drill", mark)
+                self._found[key] = Symptom(code, part, "simulated, for a drill", mark)
             # Told inside the lock: two orders at once must not be told the other way round.
             self._tell(
                 MachineTold(

@@ -1,4 +1,4 @@
-"""The machine's sources, each asked on a thread of its own: whichever hangs, hangs alone, and is told of as deaf."""
+"""The machine's sources, each asked on a thread of its own: one that hangs does so alone, and that is reported."""
 
 import threading
 import time

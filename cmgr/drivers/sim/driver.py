@@ -114,7 +114,7 @@ class SimDriver:
     def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
         normal = normal_code(code)
         if normal is None:
-            raise DriverError(f"cannot pretend a fault: {code!r} is not a fault code")
+            raise DriverError(f"cannot simulate a fault: {code!r} is not a fault code")
         with self._changed:
             self._happen(SimEvent(chip, normal, assertion=assertion), module=None)
             self._save()

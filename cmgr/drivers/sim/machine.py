@@ -27,5 +27,5 @@ def told(script: Sequence[SimMachineEvent], began: float) -> MachineTold:
         else:
             # The same word in each life that the script goes on in: it has not happened again.
             mark = f"{began:.0f} {number}" if event.assertion is Assertion.ONCE else ""
-            found[key] = Symptom(*key, "pretended by the script", mark)
+            found[key] = Symptom(*key, "simulated by the script", mark)
     return MachineTold(SOURCE, tuple(found.values()), off=all(symptom.mark for symptom in found.values()))

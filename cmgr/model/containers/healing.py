@@ -1,4 +1,4 @@
-"""Healing: restarting containers that ail though their chips do not.
+"""Healing: restarting containers that fail though their chips do not.
 
 Rules:
 1. Only a container that wishes it is healed, and only while no chip of it speaks against a start. An ailment in an
@@ -126,7 +126,7 @@ def confirm(turn: Turn, hold: Hold) -> bool:
     if turn.at < due:  # The clock was set back between two lives.
         put_off(turn, hold, due)
     else:
-        turn.ask_list(hold.key.runtime, f"does {hold.name} still ail?", not_older=due)
+        turn.ask_list(hold.key.runtime, f"is {hold.name} still unhealthy?", not_older=due)
     return False
 
 

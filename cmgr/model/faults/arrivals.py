@@ -60,7 +60,7 @@ def find_pieces(turn: Turn, listed: Collection[Chip]) -> bool:
     moved = {old: new for old, new in names.items() if old != new and old in before.chips and new in turn.node.chips}
     if moved:
         text = ", ".join(f"chip {old} is chip {new} now" for old, new in sorted(moved.items()))
-        turn.note(NoteKind.WARNING, f"the driver numbers chips anew: {text}")
+        turn.note(NoteKind.WARNING, f"the driver has renumbered the chips: {text}")
     for id_, lost in before.missing.items():
         if names[id_] not in turn.node.missing:
             turn.note(NoteKind.WARNING, f"{lost.title} is there again: it is chip {names[id_]} now", chip=names[id_])

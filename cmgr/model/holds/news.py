@@ -40,7 +40,7 @@ class News(StrEnum):
     OTHER_LIFE_UNSURE = "perhaps another life"
     OURS = "started by cmgr"
     BY_POLICY = "started by its restart policy"
-    BY_COMPOSE = "started by compose, which has made it anew"
+    BY_COMPOSE = "started by compose, which has recreated it"
     BY_RESTARTER = "started by what keeps it running"
     BY_PERSON = "started by a person"
     ENDED_BY_US = "ended by cmgr"

@@ -20,17 +20,17 @@ def passed_on(turn: Turn, hold: Hold) -> bool:
     heir = _heir(turn.node, hold.key)
     if heir is None:
         return _has_namesake(turn, hold)
-    made_anew = f"compose has made {hold.name} anew"
+    recreated = f"compose has recreated {hold.name}"
     if heir.key in turn.node.holds:
-        text = f"{made_anew}, and that one is held itself"
+        text = f"{recreated}, and that one is held itself"
     elif heir.running:
-        text = f"{hold.name} is no longer held: {made_anew}, and that one runs"
+        text = f"{hold.name} is no longer held: {recreated}, and that one runs"
     elif was_meant(heir.exit):
-        text = f"{hold.name} is no longer held: {made_anew}, and that one has been stopped since"
+        text = f"{hold.name} is no longer held: {recreated}, and that one has been stopped since"
     elif not heir.enabled or heir.strategy is Strategy.NEVER or heir.auto_remove or hold.cause is Cause.HEAL:
-        text = f"{hold.name} is no longer held: {made_anew}, and that one is left to compose"
+        text = f"{hold.name} is no longer held: {recreated}, and that one is left to compose"
     else:
-        text = f"{made_anew}: it is started in the place of the one that was held"
+        text = f"{recreated}: it is started in the place of the one that was held"
         turn.put_hold(_inherited(turn, hold, heir))
         _take_place(turn, hold.key, heir)
         # Events may have told late of it, and it may have been started and stopped since.

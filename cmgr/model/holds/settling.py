@@ -55,7 +55,7 @@ def settle(turn: Turn, hold: Hold) -> None:
     if not container.running:
         _ended_settling(turn, hold, container, news)
     elif news is News.BY_PERSON:
-        hand_back(turn, hold, "somebody has started it anew")
+        hand_back(turn, hold, "somebody has started it again")
     elif news is News.BY_POLICY or (container.restarting and hold.run):
         _lives_again(turn, hold, container)
     elif container.restarting or container.starting:
@@ -140,7 +140,7 @@ def _ended_settling(turn: Turn, hold: Hold, container: Container, news: News) ->
 
 def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
     """Its restart policy has begun another life, or is about to: that one is to settle."""
-    again = retried(turn, hold, "it ended soon after its start, and its restart policy starts it anew", counts=True)
+    again = retried(turn, hold, "it ended soon after its start, and its restart policy starts it again", counts=True)
     if again.attempt.tries >= turn.node.policy.retry.starts:
         turn.put_container(replace(container, unsteady=container.unsteady or turn.at))
         lose(turn, hold, f"it did not stay up, {again.attempt.tries} times; its restart policy goes on")

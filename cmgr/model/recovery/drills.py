@@ -57,7 +57,7 @@ def _tell_of_those_cut_off(turn: Turn) -> None:
             if ring.read is not None and not begun:
                 name = occasion.name.removeprefix(DRILLS)
                 turn.note(
-                    NoteKind.WARNING, f"drill {name} is left out: cmgr ended before its fault was pretended", ring
+                    NoteKind.WARNING, f"drill {name} is left out: cmgr ended before its fault was simulated", ring
                 )
                 occasion = replace(occasion, rings=occasion.rings - {ring.id})
                 _put(turn, occasion)
@@ -158,7 +158,7 @@ def _begin(turn: Turn, drill: Drill, chips: list[ChipId]) -> None:
         if ring is None or ring.id in begun:
             continue
         begun.add(ring.id)
-        what = "is reset" if drill.what is Exercise.RESET else f"pretends fault {drill.code}"
+        what = "is reset" if drill.what is Exercise.RESET else f"simulates fault {drill.code}"
         turn.note(NoteKind.ACTION, f"{who}: chip {chip} {what}", ring, chip=chip)
         if drill.what is Exercise.RESET:
             turn.put_order(ResetOrder(ring.id, chip, turn.at, who, stop=True))

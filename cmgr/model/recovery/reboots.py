@@ -249,7 +249,7 @@ def _unheard(node: Node) -> Iterator[str]:
         if state.why_down:
             yield f"cannot reach {state.name}"
         elif state.listed is None:
-            yield f"{state.name} has not told yet who runs"
+            yield f"{state.name} has not reported yet who runs"
     if any(ring.read is None for ring in node.rings.values() if ring.chips):
         yield "not all chips are heard yet"
 

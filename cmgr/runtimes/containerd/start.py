@@ -50,7 +50,7 @@ class Starter:
         until = time.monotonic() + self._limits.start
         seen = self._looks.look(key, what)
         if seen.task is not None and seen.task.unknown:
-            raise ContainerError(f"cannot {what}: whether it runs cannot be told, because its shim does not answer")
+            raise ContainerError(f"cannot {what}: whether it runs is not known, because its shim does not answer")
         if not seen.running:
             self._begin(seen, what, until)
         seen = self._looks.look(key, what)
@@ -153,7 +153,7 @@ class Starter:
             self._looks.set_spec(key, record.spec.type_url, json.dumps(fresh).encode(), what)
         if containerd_record.shared(fresh) - set(pids.values()):
             name = definition.container.name
-            text = "it shares a namespace of another container that has been started anew since"
+            text = "it shares a namespace of another container that has been started again since"
             hint = f"start it with the client that made it: nerdctl --namespace {namespace} start {name}"
             raise ContainerError(f"cannot {what}: {text}", hint=hint)
 
@@ -184,7 +184,7 @@ class Starter:
         try:
             answer = self._wire.call(calls.MOUNTS, what, definition.key.namespace, self._limits.look, **fields)
         except Missing as exc:
-            raise ContainerError(exc.message, hint="its files are gone: make the container anew") from None
+            raise ContainerError(exc.message, hint="its files are gone: recreate the container") from None
         if not answer.mounts:
             raise ContainerError(f"cannot {what}: its snapshot has no mounts")
         for mount in answer.mounts if definition.mount_label else ():

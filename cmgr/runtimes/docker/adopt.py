@@ -1,4 +1,4 @@
-"""The commands that make a Docker container anew on a slot, from its description. A person runs them, or not.
+"""The commands that recreate a Docker container on a slot, from its description. A person runs them, or not.
 
 Nothing is left out silently: what the description has and the commands do not carry over is named.
 """

@@ -16,9 +16,9 @@ TEXTS: Mapping[str, str] = {
     r"error while creating mount source path": "moby volume/mounts/mounts.go: a mount of the host is stale",
     r"bind source path does not exist": "moby volume/mounts/validate.go: a mount of the host is late",
     r"mounting .* to rootfs at": "runc libcontainer/rootfs_linux.go: the same where dockerd does not look",
-    r"network \S+ not found": "moby libnetwork/error.go: a network is being made anew",
+    r"network \S+ not found": "moby libnetwork/error.go: a network is being recreated",
     r"attaching to network failed": "moby daemon/container_operations.go: an overlay network's managers are away",
-    r"\(iptables failed:": "moby libnetwork/drivers/bridge: a firewall was loaded anew under dockerd",
+    r"\(iptables failed:": "moby libnetwork/drivers/bridge: a firewall was loaded again under dockerd",
 }
 """Parts of such errors, and the place that each comes from."""
 

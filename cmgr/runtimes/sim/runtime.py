@@ -104,7 +104,7 @@ class SimRuntime:
 
     def output(self, key: ContainerKey, lines: int) -> str:
         life = self._asked("output", key, str(lines))
-        return f"{life.like.name} is pretended, and says nothing\n" if lines else ""
+        return f"{life.like.name} is simulated, and says nothing\n" if lines else ""
 
     def close(self) -> None:
         with self._lock:
@@ -136,7 +136,7 @@ class SimRuntime:
             left = self._failing.get((operation, who), 0)
             if left:
                 self._failing[operation, who] = left - 1 if left > 0 else left
-                raise ContainerError(f"cannot {_VERBS[operation]} {name}: it is pretended to fail")
+                raise ContainerError(f"cannot {_VERBS[operation]} {name}: its failure is simulated")
 
     def _pass(self, time: timedelta, until: Callable[[], bool]) -> None:
         self._changed.wait_for(lambda: self._closed.is_set() or until(), time.total_seconds())
@@ -176,8 +176,8 @@ class SimRuntime:
         try:
             lives, self._serial = sim_world.read(self._path.read_text("utf-8"))
         except (OSError, ValueError) as exc:
-            hint = f"remove {self._path} to begin anew"
-            raise ContainerError(f"cannot read the pretended containers in {self._path}", hint=hint) from exc
+            hint = f"remove {self._path} to begin again"
+            raise ContainerError(f"cannot read the simulated containers in {self._path}", hint=hint) from exc
         self._lives = {life.id: life for life in lives}
 
     def _save(self) -> None:

@@ -111,7 +111,7 @@ def read(text: str) -> tuple[tuple[Life, ...], int]:
         whole = json_of(text)
         return tuple(value(Life, _named(item)) for item in whole["containers"]), int(whole["serial"])
     except (LookupError, TypeError) as exc:
-        raise ValueError("no pretended containers") from exc
+        raise ValueError("no simulated containers") from exc
 
 
 def _named(item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -147,7 +147,7 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         _order("drill", o.drill, "Have the driver raise a real fault that breaks nothing.", CHIP, lasts, preview),
         _order("drill-end", o.end_drill, "End the drill that is under way."),
         Route("GET", "/v1/drill", "drilled", o.drilled, "The drill that is under way."),
-        _order("inject", o.inject, "Pretend a fault of a chip or the machine, for drills.", *WHERE, code, assertion),
+        _order("inject", o.inject, "Simulate a fault of a chip or the machine, for drills.", *WHERE, code, assertion),
         _report(o),
     )
 
@@ -177,7 +177,7 @@ def _slot_orders(o: SlotOrders) -> tuple[Route, ...]:
     number = Arg("count", "integer", "How many.", required=True)
     only = Arg("model", "string", "Only chips of this model.")
     policy = Arg("policy", "string", "ring: all of one ring, or none; binpack or spread; else as spares.policy says.")
-    keep = Arg("seconds", "number", "Nobody else is told of them for so long, an hour at most.")
+    keep = Arg("seconds", "number", "Nobody else is given them for so long, an hour at most.")
     move = Arg("stop", "boolean", "Stop what runs on it, and start it again on the other chips.")
     return (
         _order("slot-create", o.create, "Make a slot.", slot, some, count),

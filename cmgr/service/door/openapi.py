@@ -31,7 +31,7 @@ _ERROR: Json = {
     "properties": {
         "error": {"type": "string", "description": "What cannot be done, and why."},
         "hint": {"type": "string", "description": "What to do about it; it may be empty."},
-        "mistakes": {"type": "array", "items": {"type": "string"}, "description": "Each thing to mend."},
+        "mistakes": {"type": "array", "items": {"type": "string"}, "description": "Each thing to fix."},
     },
 }
 _REFUSALS = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def release(node: Node, chip: ChipId) -> "shapes.Preview":
-    told = [f"chip {chip} is used again: what waits for it is started", "the resets of its ring are counted anew"]
+    told = [f"chip {chip} is used again: what waits for it is started", "the resets of its ring are counted from zero"]
     if chip in node.chips and active_faults(node, chip):
         told.append("the faults that it still reports count from now on, and can isolate it again at once")
     return {"does": told}
@@ -147,4 +147,4 @@ def acknowledgeable(node: Node) -> list[Trouble]:
 
 def acknowledge(node: Node, ids: Sequence[str]) -> "shapes.Preview":
     troubles: Mapping[str, str] = {trouble.id: trouble.text for trouble in acknowledgeable(node)}
-    return {"does": [f"not told any more: {troubles[id_]}" for id_ in ids]}
+    return {"does": [f"not shown any more: {troubles[id_]}" for id_ in ids]}

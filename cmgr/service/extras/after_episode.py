@@ -147,7 +147,7 @@ class Afterwards:
         except FileNotFoundError:
             return False
         except (OSError, ValueError, TypeError, LookupError) as error:
-            self._log.warn(f"cannot read {self._file}, which is made anew: {chain(error)}")
+            self._log.warn(f"cannot read {self._file}, which is made again: {chain(error)}")
             return False
         return True
 

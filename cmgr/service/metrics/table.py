@@ -120,10 +120,10 @@ counter("cmgr_bugs_total", "Decisions that met a bug of cmgr.")(lambda look: one
 # Sources of events.
 
 
-counter("cmgr_events_total", "Events that a source told on its own.", "source")(
+counter("cmgr_events_total", "Events that a source reported on its own.", "source")(
     lambda look: (((source,), look.tally.events.get(source, 0)) for source in _sources(look))
 )
-gauge("cmgr_last_event_timestamp_seconds", "When a source told something last; 0: not yet.", "source")(
+gauge("cmgr_last_event_timestamp_seconds", "When a source reported something last; 0: not yet.", "source")(
     lambda look: (((source,), _unix(look, look.tally.heard.get(source))) for source in _sources(look))
 )
 
@@ -310,7 +310,7 @@ counter("cmgr_starts_failed_total", "Starts that did not work.", "runtime")(
 )
 counter(
     "cmgr_heals_total",
-    "Ailing containers that were restarted, that a chip's episode recovered, or that were given up.",
+    "Failed and unhealthy containers that were restarted, that a chip's episode recovered, or that were given up.",
     "result",
 )(lambda look: _counts(HEALS, look.tally.heals))
 

@@ -22,7 +22,7 @@ ENGLISH: Mapping[str, str] = {
     "containers": "containers {containers}",
     "do": "  what to do: {hint}",
     "more": "and {count} more: cmgr status",
-    "lost": "{count} earlier alarms could not be told: cmgr history",
+    "lost": "{count} earlier alarms could not be sent: cmgr history",
 }
 
 _TITLE = 200

@@ -89,7 +89,7 @@ class Drills(Part):
                 raise DriverError("this driver cannot raise a fault by itself")
             return self._driver.soft_fault(chip)
         except DriverError as error:
-            hint = "cmgr inject CHIP CODE pretends one; on real chips with allow_injection = true"
+            hint = "cmgr inject CHIP CODE simulates one; on real chips with allow_injection = true"
             raise CmgrError(f"cannot drill chip {chip}: {error.message}", hint=hint) from None
 
     def begin(self, chip: Chip, length: timedelta, who: str) -> Drill:

@@ -213,7 +213,7 @@ class Workers:
 
     def _pretend(self, action: PretendFault) -> FaultPretended:
         if not isinstance(self._driver, Injector):
-            raise DriverError("cannot pretend a fault on real chips: allow_injection = false")
+            raise DriverError("cannot simulate a fault on real chips: allow_injection = false")
         self._driver.inject(action.chip, action.code, Assertion.OCCURRED)
         return FaultPretended(action.id, action.chip, action.drill)
 
@@ -263,7 +263,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
         ReadOutput: "read",
         ScheduleReboot: "schedule",
         WriteCdi: "write",
-        PretendFault: "pretend",
+        PretendFault: "simulate",
         WriteGroup: "write",
         ReadGroup: "read",
     }

@@ -125,10 +125,10 @@ def _health(node: Node, known: Container) -> Iterator[tuple[str, str]]:
     if known.heal is not None:
         limit = limit_of(node.policy.heal, known.heal)
         often = f"at most {times(limit)} within {span(node.policy.heal.window)}"
-        anew = "; once, where it does not answer after a start of cmgr's" if known.ready is not None else ""
-        yield "cmgr.heal", f"it is restarted when it ails, {often}{anew}"
+        once = "; once, where it does not answer after a start of cmgr's" if known.ready is not None else ""
+        yield "cmgr.heal", f"it is restarted when it fails or is unhealthy, {often}{once}"
     elif known.ready is not None:
-        yield "cmgr.heal", "it is not set: when it does not answer that is told, and nobody restarts it"
+        yield "cmgr.heal", "it is not set: when it does not answer that is shown, and nobody restarts it"
     if known.hang is not None:
         yield "cmgr.hang", f"it hangs when it and its chips have done nothing for {span(known.hang)}"
     if known.ready is not None:

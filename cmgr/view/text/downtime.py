@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MEANINGS: Mapping[str, str] = {
     OutageCause.FAULT: "a fault of its chips",
     OutageCause.ORDER: "a reset or a test that was ordered",
-    OutageCause.HEAL: "it ailed, and cmgr restarted it",
+    OutageCause.HEAL: "it failed or was unhealthy, and cmgr restarted it",
     OutageCause.MOVE: "it moved to other chips",
     OutageCause.GROUP: "its group was stopped",
     OutageCause.MAINTENANCE: "it went down while a person worked on the machine",

@@ -64,7 +64,7 @@ const TEXTS = {
   notBefore: ["Not known: all before {at}, since when it is counted.", "未知:{at} 开始统计之前的时间。"],
   silentSince: ["Not known: the services of {runtime} since {at}: it does not answer.", "未知:{runtime} 自 {at} 起没有应答,其服务的情况不明。"],
   notCounted: ["Not counted: what a person has stopped, paused or removed. To print:", "不计入:由人停止、暂停或删除的服务。打印用:"],
-  "by fault": ["a fault of its chips", "芯片故障"], "by order": ["a reset or test by order", "按指令复位或测试"], "by heal": ["restarted as it ailed", "因异常被重启"],
+  "by fault": ["a fault of its chips", "芯片故障"], "by order": ["a reset or test by order", "按指令复位或测试"], "by heal": ["restarted as it was unhealthy", "因异常被重启"],
   "by move": ["moved to other chips", "迁移到其他芯片"], "by group": ["its group was stopped", "所属组被停止"], "by maintenance": ["during maintenance", "维护期间"], "by itself": ["by itself", "自行停止"],
   "Every line": "所有记录", Category: "类别", After: "经过", Text: ["What happened", "内容"], "Nothing has happened yet.": "尚无记录。", andLikeIt: ["and {n} more of the kind", "另有 {n} 条同类记录"], "Save the picture": "保存图片", "Show more": "显示更多",
   opened: ["begun", "开始"], fault: "故障", phase: "阶段", action: "动作", result: "结果", hold: "保留", isolation: "隔离", closed: ["over", "结束"],

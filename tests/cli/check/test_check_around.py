@@ -45,7 +45,7 @@ def test_receivers_are_shown_without_what_may_be_secret(home: Home) -> None:
     token.write_text("\n")
     assert found(home)["alarms json"]["text"] == f"cannot use {token}: it is empty"
     home.configure('[[alarms.receivers]]\nurl = "https://alarms.example/hidden"\nevents = ["deaf", "isolated"]')
-    assert found(home)["alarms json"]["text"] == "https://alarms.example is told of deaf, isolated"
+    assert found(home)["alarms json"]["text"] == "https://alarms.example is sent deaf, isolated"
     assert "hidden" not in home.here("check").out
 
 
@@ -82,4 +82,4 @@ def test_a_program_that_would_not_be_run_is_an_error(home: Home) -> None:
     assert (told["state"], told["hint"]) == ("error", f"chmod go-w {program}")
     assert told["text"].startswith(f"{program} is not run: others can write")
     program.chmod(0o755)
-    assert found(home)["alarms program"]["text"].startswith(f"{program} is told of detected, ")
+    assert found(home)["alarms program"]["text"].startswith(f"{program} is sent detected, ")

@@ -72,7 +72,7 @@ def test_an_isolation_stays_with_its_piece_when_one_before_it_is_missing() -> No
     assert {c: i.reason for c, i in cmgr.node.isolations.items()} == {1: "its fan is loud"}
     assert cmgr.node.isolations[ChipId(1)].chip == 1
     assert free_chips(cmgr.node) == (0, 2)
-    assert "the driver numbers chips anew: chip 2 is chip 1 now, chip 3 is chip 2 now" in cmgr.notes()
+    assert "the driver has renumbered the chips: chip 2 is chip 1 now, chip 3 is chip 2 now" in cmgr.notes()
     assert missing(cmgr) == [(1, "b")]
 
 

@@ -52,7 +52,7 @@ def test_where_one_of_them_is_not_told_all_on_the_chip_are_concerned_and_that_is
     cmgr.once(0, BUSINESS)
     cmgr.run()
     assert sorted(command.key.id for command in cmgr.sent(StopContainer)) == ["a", "b"]
-    assert any("whose program it came of is not told, so it concerns all on the chip" in text for text in cmgr.notes())
+    assert any("program it came of is not reported, so it concerns all on the chip" in text for text in cmgr.notes())
 
 
 def test_a_table_by_which_it_asks_for_a_reset_empties_the_chip() -> None:

@@ -73,7 +73,7 @@ def test_one_whose_recovery_no_event_told_of_is_left_alone() -> None:
     becomes(cmgr, UNHEALTHY)
     cmgr.truth[key("web")] = replace(cmgr.truth[key("web")], health="healthy")
     cmgr.wait(3600)
-    assert cmgr.sent(ListContainers)[0].reason == "does web still ail?"
+    assert cmgr.sent(ListContainers)[0].reason == "is web still unhealthy?"
     assert not cmgr.sent(StopContainer)
 
 

@@ -372,7 +372,7 @@ def test_whoever_is_looked_at_when_the_one_is_removed_and_its_hint_is_to_make_it
     cmgr.removes("llm")
     cmgr.run()
     (idle,) = [t for t in troubles(cmgr.node) if t.kind is TroubleKind.IDLE]
-    assert (idle.why[-14:], idle.hint[:15]) == ("exists no more", "make it anew (d")
+    assert (idle.why[-14:], idle.hint[:15]) == ("exists no more", "recreate it (do")
 
 
 def test_one_that_can_never_start_again_is_held_told_and_not_tried() -> None:
@@ -383,7 +383,7 @@ def test_one_that_can_never_start_again_is_held_told_and_not_tried() -> None:
     assert not cmgr.sent(StartContainer)
     (down,) = [t for t in troubles(cmgr.node) if t.kind is TroubleKind.DOWN]
     assert down.why == "llm, in whose namespaces it was to run, exists no more"
-    assert down.hint.startswith("make it anew")
+    assert down.hint.startswith("recreate it")
 
 
 @pytest.mark.parametrize("left", [{"enabled": False}, {"owner": "kubelet"}], ids=["hands off", "an owner's"])

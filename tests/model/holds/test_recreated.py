@@ -50,7 +50,7 @@ def test_the_hold_goes_on_to_the_successor_and_that_is_told() -> None:
     cmgr = held()
     recreates(cmgr, heir())
     assert list(cmgr.node.holds) == [key("1234_web")]
-    assert "compose has made web anew: it is started in the place of the one that was held" in cmgr.notes(NoteKind.HOLD)
+    assert "compose has recreated web: it is started in the place of the one that was held" in cmgr.notes(NoteKind.HOLD)
     assert missing(cmgr.node) == (key("1234_web"),)
     cmgr.run()
     assert [c.key.id for c in cmgr.sent(StartContainer)] == ["1234_web"]
@@ -152,7 +152,7 @@ def test_one_that_is_to_be_left_alone_inherits_nothing(labels: dict[str, Any]) -
     cmgr = held()
     recreates(cmgr, heir(**labels))
     assert (cmgr.held(), cmgr.node.troubles) == ([], {})
-    text = "web is no longer held: compose has made web anew, and that one is left to compose"
+    text = "web is no longer held: compose has recreated web, and that one is left to compose"
     assert text in cmgr.notes(NoteKind.HOLD)
 
 
@@ -164,7 +164,7 @@ def test_one_that_a_person_has_stopped_before_cmgr_heard_of_it_stays_down() -> N
     cmgr.run(ListContainers)
     cmgr.run()
     assert (cmgr.held(), cmgr.sent(StartContainer), cmgr.node.troubles) == ([], [], {})
-    text = "web is no longer held: compose has made web anew, and that one has been stopped since"
+    text = "web is no longer held: compose has recreated web, and that one has been stopped since"
     assert text in cmgr.notes(NoteKind.HOLD)
 
 
@@ -188,7 +188,7 @@ def test_of_compose_1_the_successor_runs_before_the_old_one_goes() -> None:
     cmgr = held()
     recreates(cmgr, heir(running=True, run="by compose"))
     assert (cmgr.held(), cmgr.node.troubles) == (["1234_web"], {}), "it is on the ring, and in scope itself"
-    assert "compose has made web anew, and that one is held itself" in cmgr.notes(NoteKind.HOLD)
+    assert "compose has recreated web, and that one is held itself" in cmgr.notes(NoteKind.HOLD)
 
 
 def test_compose_down_ends_the_promise_and_is_told() -> None:

@@ -91,7 +91,7 @@ def test_one_that_is_cut_short_before_its_fault_was_there_is_told_of_and_no_late
     cmgr.wait(10)
     assert len(cmgr.sent(PretendFault)) == 1, "it is not begun again"
     (warning,) = cmgr.notes(NoteKind.WARNING)
-    assert warning == "drill saturday is left out: cmgr ended before its fault was pretended"
+    assert warning == "drill saturday is left out: cmgr ended before its fault was simulated"
     cmgr.fault(0)
     cmgr.wait(10)
     assert not [text for text in cmgr.notes() if "drill saturday is over" in text]
@@ -185,10 +185,10 @@ def test_nor_one_that_would_wait_for_a_window() -> None:
 def test_a_driver_that_pretends_nothing_is_told_of() -> None:
     cmgr = drilled(FAULT)
     due(cmgr)
-    cmgr.answer(PretendFault, error="cannot pretend a fault on real chips: allow_injection = false")
+    cmgr.answer(PretendFault, error="cannot simulate a fault on real chips: allow_injection = false")
     cmgr.wait(10)
     assert cmgr.notes(NoteKind.WARNING) == [
-        "drill saturday is left out: cannot pretend a fault on real chips: allow_injection = false"
+        "drill saturday is left out: cannot simulate a fault on real chips: allow_injection = false"
     ]
     assert cmgr.node.occasions["drills.saturday"].rings == frozenset()
 

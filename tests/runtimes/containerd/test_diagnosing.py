@@ -148,7 +148,7 @@ def test_pretended_containers_tell_what_they_are() -> None:
     key = world.create("web")
     runtime = able(world.runtime)
     assert json.dumps(runtime.document(key)).count("web") == 2
-    assert runtime.output(key, 5) == "web is pretended, and says nothing\n"
+    assert runtime.output(key, 5) == "web is simulated, and says nothing\n"
     world.remove(key)
     with pytest.raises(ContainerGone):
         runtime.document(key)

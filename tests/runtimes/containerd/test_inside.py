@@ -113,10 +113,10 @@ def test_where_the_image_is_another_one_since_or_gone_nobody_can_tell(world: Con
     assert (made.before_stop, made.group, made.brought) == (("save", "--now"), "tp4", frozenset())
     world.containerd.import_image("cmgr.test/moved:latest", {"another": "image"})
     world.label(made.key, "changed", "yes")
-    why = "is not obeyed: whether the image brought it cannot be told"
+    why = "is not obeyed: whether the image brought it is not known"
     assert sorted(only(world).warnings) == [
         *(f"label {label} {why}" for label in sorted(WORDS)),
-        "whether the image brought cmgr.group cannot be told: it counts as given by --label",
+        "whether the image brought cmgr.group is not known: it counts as given by --label",
     ]
     assert (only(world).group, only(world).brought) == ("tp4", None)
     world.containerd.ctr("images", "rm", "cmgr.test/moved:latest")

@@ -177,7 +177,7 @@ def test_4_one_whose_snapshot_is_gone_gets_no_task_at_all(world: ContainerdWorld
     with pytest.raises(ContainerError, match="cannot start container web") as caught:
         world.runtime.start(key, NO_RESTART)
     assert not isinstance(caught.value, ContainerGone)
-    assert "make the container anew" in caught.value.hint
+    assert "recreate the container" in caught.value.hint
     bundle = world.containerd.state / "io.containerd.runtime.v2.task" / key.namespace / key.id
     assert not bundle.exists()
 

@@ -146,7 +146,7 @@ def test_a_world_that_cannot_be_read_is_not_thrown_away(tmp_path: Path) -> None:
     file = tmp_path / "world.json"
     for text in ("", "[]", "{}", '{"serial": 1, "containers": [{}]}'):
         file.write_text(text)
-        with pytest.raises(ContainerError, match="cannot read the pretended containers"):
+        with pytest.raises(ContainerError, match="cannot read the simulated containers"):
             RuntimeByHand(path=file)
         assert file.read_text() == text
 

@@ -214,7 +214,7 @@ def test_a_driver_that_is_unwell_and_a_chip_that_is_silent_are_told() -> None:
     told = {alarm.id: alarm.summary for alarm in watched.look()}
     assert told == {
         "driver-dcmi": "driver dcmi is not well: faults are polled",
-        "silent-ring-4": "ring 4 cannot be heard: chip 6: timed out",
+        "silent-ring-4": "ring 4 does not answer: chip 6: timed out",
     }
 
 

@@ -121,5 +121,5 @@ def test_a_flood_is_one_mail(make: Make) -> None:
     (mail,) = server.mails
     assert mail.message["Subject"] == "[cmgr] appliance-7: chip 0 is isolated: 80818C00 (and 4999 more)"
     lines = mail.message.get_content().splitlines()
-    assert lines[0] == "7 earlier alarms could not be told: cmgr history"
+    assert lines[0] == "7 earlier alarms could not be sent: cmgr history"
     assert lines[-1].endswith("more: cmgr status")

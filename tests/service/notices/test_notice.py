@@ -24,7 +24,7 @@ def test_of_each_condition_the_latest_is_told() -> None:
 
 
 def test_what_was_lost_before_is_told_first() -> None:
-    assert lines(alarm(), lost=3)[0] == "3 earlier alarms could not be told: cmgr history"
+    assert lines(alarm(), lost=3)[0] == "3 earlier alarms could not be sent: cmgr history"
 
 
 @pytest.mark.parametrize("most", [600, 1000, 2000, 8000])

@@ -49,7 +49,7 @@ def test_a_unit_that_is_killed_in_each_start_has_failed(serve: Serve, world: Sys
     loaded.unlink()
     service.inject(0)
     service.until_said("is over: failed")
-    assert "its restart policy starts it anew" in service.said()
+    assert "its restart policy starts it again" in service.said()
     restarts = int(world.systemd.property(LLM, "NRestarts"))
     while int(world.systemd.property(LLM, "NRestarts")) == restarts:
         assert service.cmgr("status", "--check").code == WRONG, "also while it loads"

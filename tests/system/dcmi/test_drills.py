@@ -23,6 +23,6 @@ def test_without_leave_it_is_refused_and_says_how_to_give_it(furnish_alone: Furn
     told = service.cmgr("inject", "1", NOW)
     assert told.code == 1
     assert told.err.splitlines() == [
-        "cmgr: cannot pretend a fault on real chips: allow_injection = false",
+        "cmgr: cannot simulate a fault on real chips: allow_injection = false",
         "hint: set allow_injection = true for the drill, then type: systemctl restart cmgr",
     ]

@@ -226,7 +226,7 @@ def test_a_driver_that_cannot_is_told_with_what_else_there_is(
     first, hint = told.err.splitlines()
     assert first.startswith("cmgr: cannot drill chip 1: this driver cannot raise a fault by itself: ")
     assert why in first
-    assert hint == "hint: cmgr inject CHIP CODE pretends one; on real chips with allow_injection = true"
+    assert hint == "hint: cmgr inject CHIP CODE simulates one; on real chips with allow_injection = true"
 
 
 def test_nothing_is_raised_where_nobody_has_said_yes(equipped: Callable[..., Appliance]) -> None:

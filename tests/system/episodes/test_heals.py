@@ -87,7 +87,7 @@ def test_one_that_exits_again_and_again_is_given_up_and_resumed_by_a_person(
     assert containers.count("web", "start") == 2
     told = service.container("web")
     assert told is not None
-    assert (told["status"], told["hint"]) == ("failed", "mend the cause, then type: cmgr resume web")
+    assert (told["status"], told["hint"]) == ("failed", "fix the cause, then type: cmgr resume web")
     assert told["reason"] == "exited with code 3; given up after 2 of 2 restarts within 1 h"
     assert service.cmgr("status", "--check").code == 4
     assert service.cmgr("resume", "web").code == 0
@@ -106,7 +106,7 @@ def test_one_that_stays_unhealthy_is_left_running_when_it_is_given_up(
     assert containers.is_running("web")
     told = service.container("web")
     assert told is not None
-    assert (told["status"], told["hint"]) == ("running", "mend the cause, then type: cmgr resume web")
+    assert (told["status"], told["hint"]) == ("running", "fix the cause, then type: cmgr resume web")
     assert service.cmgr("status", "--check").code == 4
     life = containers.started_at("web")
     assert service.cmgr("resume", "web").code == 0

@@ -46,7 +46,8 @@ def deciders(container: Container) -> dict[str, str]:
 def test_one_that_is_asked_is_told_with_since_when_it_has_not_answered_and_what_is_done_about_that() -> None:
     asked = replace(machine().containers[key("a")], ready=question("tcp://:8000"), since=T0, answer=HEALTHY)
     assert deciders(asked)["cmgr.ready"] == "it serves when it answers tcp://:8000"
-    assert deciders(asked)["cmgr.heal"] == "it is not set: when it does not answer that is told, and nobody restarts it"
+    text = "it is not set: when it does not answer that is shown, and nobody restarts it"
+    assert deciders(asked)["cmgr.heal"] == text
     starts = deciders(replace(asked, answer=STARTING, heal=Heal(2)))
     assert starts["cmgr.ready"].endswith("; it has until 2026-03-01T03:10:00.000Z for that after its start")
     assert starts["cmgr.heal"].endswith("within 1 h; once, where it does not answer after a start of cmgr's")

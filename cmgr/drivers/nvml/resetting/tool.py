@@ -29,7 +29,7 @@ _NOT_BEGUN = {
     9: "the driver does not answer it: see that the module is loaded and its device files are there (nvidia-smi)",
     12: "it does not find the driver's library",
     13: "its library is of another release than itself",
-    18: "the driver was updated: reboot, or load its module anew",
+    18: "the driver was updated: reboot, or load its module again",
 }
 """Statuses with which no reset has begun, and what to do (manual of 550, NVML's answer 18)."""
 

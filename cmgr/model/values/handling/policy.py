@@ -251,7 +251,7 @@ class RetryPolicy:
     starts: Annotated[
         int,
         Meta(
-            "How many starts of a container may fail in a row before it is told as failed; it is tried on after that, "
+            "How many starts of a container may fail in a row before it is shown as failed; it is tried on after that, "
             "every backoff_max.",
             within=(1, 1000),
         ),

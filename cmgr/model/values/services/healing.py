@@ -1,4 +1,4 @@
-"""The record of containers that ail, and of how often they were restarted for it."""
+"""The record of containers that fail, and of how often they were restarted for it."""
 
 from datetime import datetime, timedelta
 

@@ -301,19 +301,20 @@ class Orders:
         try:
             assertion = Assertion(text_of(request, "assertion"))
         except ValueError as error:
-            raise BadRequest(f"cannot pretend a fault: assertion is none of {', '.join(Assertion)}") from error
+            raise BadRequest(f"cannot simulate a fault: assertion is none of {', '.join(Assertion)}") from error
         of_machine = is_of_machine(normal_code(code) or "")
         if of_machine and chip is not None:
             hint = f"cmgr inject machine {code[:40]}"
-            raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of a chip, but of the machine", hint=hint)
+            raise BadRequest(f"cannot simulate {code[:40]}: it is no fault of a chip, but of the machine", hint=hint)
         if chip is None and not of_machine:
-            raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of the machine", hint="cmgr inject CHIP CODE")
+            hint = "cmgr inject CHIP CODE"
+            raise BadRequest(f"cannot simulate {code[:40]}: it is no fault of the machine", hint=hint)
         if of_machine and not self.node().catalog.judge(FaultCode(normal_code(code) or code), None).known:
             # Codes of the machine are cmgr's own words: one that no table has is mistyped.
-            raise BadRequest(f"cannot pretend {code[:40]}: no table has it", hint="docs/machine.md lists the codes")
+            raise BadRequest(f"cannot simulate {code[:40]}: no table has it", hint="docs/machine.md lists the codes")
         if not isinstance(self.driver, Injector):
             raise CmgrError(
-                "cannot pretend a fault on real chips: allow_injection = false",
+                "cannot simulate a fault on real chips: allow_injection = false",
                 hint="set allow_injection = true for the drill, then type: systemctl restart cmgr",
             )
         part = one_line(str(request.args.get("part") or ""))[:LONGEST_REASON]
@@ -353,7 +354,7 @@ def _may_be_reset(node: Node, ring: Ring, request: Request, now: datetime) -> No
     if is_spent(node, ring, now):
         oldest = resets_within(ring, now, policy.window)[0]
         isolated = [c for c in ring.chips if c in node.isolations]
-        begin = f", or cmgr release {isolated[0]} to begin anew" if isolated else ""
+        begin = f", or cmgr release {isolated[0]} to begin again" if isolated else ""
         raise CmgrError(
             f"{cannot}: {spent_words(policy)}",
             hint=f"the next may be made in {span(oldest + policy.window - now)}{begin}",
