@@ -53,7 +53,8 @@ def shown(words: list[str]) -> int | None:
         zone = _zone()
         if options is None or path is None or zone is None:
             return None
-        answer = _asked(path, f"/v1/{what}/text?width={columns()}&zone={zone.replace('+', '%2B')}")
+        lang = "&lang=zh" if locale().casefold().startswith("zh") else ""
+        answer = _asked(path, f"/v1/{what}/text?width={columns()}&zone={zone.replace('+', '%2B')}{lang}")
         if answer is None:
             return None
         state, text = answer
@@ -75,6 +76,11 @@ def shown(words: list[str]) -> int | None:
 def code_of(state: str, *, check: bool) -> int:
     """Return the exit code of `cmgr status` where all is in this state. `check`: whether that was asked for."""
     return HANGS if state == "hangs" else TROUBLED if check and state != "well" else 0
+
+
+def locale() -> str:
+    """Return the locale that messages are wished in, as the C library finds it."""
+    return next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
 
 
 def columns() -> int:

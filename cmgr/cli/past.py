@@ -106,7 +106,7 @@ def history(options: HistoryOptions) -> None:
         if options.all:
             lines = records.lines(database, limit, sought)
             shown = len(lines["notes"])
-            out.result(lines, timeline.all_notes(lines, page), options.as_json)
+            out.result(lines, timeline.all_notes(source.spoken(options, lines), page), options.as_json)
         else:
             found = records.episodes(database, limit, source.now(), sought)
             shown = len(found["episodes"])
@@ -122,7 +122,7 @@ def _list(options: HistoryOptions, found: "shapes.Episodes", page: texts.Page) -
     if options.as_names:
         out.lines(str(episode["number"]) for episode in found["episodes"])
     else:
-        out.result(found, timeline.episodes(found, page), options.as_json)
+        out.result(found, timeline.episodes(source.spoken(options, found), page), options.as_json)
 
 
 def _is_sought(options: HistoryOptions) -> bool:
@@ -150,7 +150,7 @@ def show_episode(options: Showing | HistoryOptions, number: int) -> None:
     """Show one episode and its timeline."""
     with source.opened(options) as database:
         whole = records.episode(database, number, source.now())
-    out.result(whole, timeline.episode(whole, show.page()), options.as_json)
+    out.result(whole, timeline.episode(source.spoken(options, whole), show.page()), options.as_json)
 
 
 def episodes(common: Common, limit: int) -> "shapes.Episodes":

@@ -3,7 +3,6 @@
 # `cmgr status` loads neither typer, which took a third of its time, nor dataclasses, which took a fifth.
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -14,8 +13,9 @@ from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.errors import chain as error_chain
+from cmgr.sentences.sentence import CHINESE, LANGUAGES, language_of
 from cmgr.service.door.client import get, order
-from cmgr.shortcut import code_of
+from cmgr.shortcut import code_of, locale
 from cmgr.view.text import reading, texts
 from cmgr.view.text.render import Face
 from cmgr.words import runs
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 UNKNOWN = 3
 """Of Nagios' plugins: nobody can tell."""
-
-LANGUAGES = ("en", "zh")
-"""The languages in which built-in tables say what a code means."""
-
 
 USUAL = (source.SERVICE, source.HISTORY)
 
@@ -200,8 +196,7 @@ def _is_chinese(wished: str | None) -> bool:
     """Return whether texts are to be in Chinese: as asked for, else as the locale has it."""
     if wished not in (None, *LANGUAGES):
         raise misused(f"--lang is one of {', '.join(LANGUAGES)}")
-    locale = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
-    return (wished or locale).casefold().startswith("zh")
+    return language_of(wished or locale()) == CHINESE
 
 
 def emit(

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from cmgr.errors import CmgrError, ConfigError, ServiceDown, ServiceHangs
+from cmgr.sentences.sentence import ENGLISH, language_of, translated
 from cmgr.service.door.client import GROUP_HINT, get
-from cmgr.shortcut import DEFAULT_CONFIG, DEFAULT_SOCKET
+from cmgr.shortcut import DEFAULT_CONFIG, DEFAULT_SOCKET, locale
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,14 +150,28 @@ def read(common: Common | Asked, do: Literal["chips"]) -> Told[shapes.Chips]: ..
 @overload
 def read(common: Common | Asked, do: Literal["faults"]) -> Told[shapes.Faults]: ...
 def read(common: Common | Asked, do: str) -> Told[Any]:
-    """Return the service's answer to this request, or what the database says in its stead when nobody answers."""
+    """Return the service's answer to this request, or what the database says in its stead when nobody answers.
+
+    Its sentences are in the language of whoever asks, unless a program does.
+    """
+    language = _language(common)
 
     def stead(config: Config, database: Reader, why: ServiceDown) -> Mapping[str, object]:
         from cmgr.cli import stored
 
-        return stored.ANSWERS[do](config, database, why)
+        return translated(stored.ANSWERS[do](config, database, why), language)
 
-    return either(common, do, stead)
+    return either(common, do if language == ENGLISH else f"{do}?lang={language}", stead)
+
+
+def spoken(common: Common, document: Document) -> Document:
+    """Return a document that was made here with its sentences in the language of whoever asks, as `read` does."""
+    return translated(document, _language(common))
+
+
+def _language(common: Common | Asked) -> str:
+    # Options without that choice are of commands that write for programs, or into a file.
+    return ENGLISH if getattr(common, "as_json", True) else language_of(locale())
 
 
 def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:

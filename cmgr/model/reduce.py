@@ -119,6 +119,7 @@ from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chi
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.outages import Outage
+from cmgr.sentences.sentence import say
 
 MOST_ROUNDS = 16
 """Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""
@@ -392,7 +393,7 @@ def _ring_restarted(turn: Turn, ring: Ring) -> None:
     if ring.preparing:
         ring = refused(turn, ring, "cmgr ended before the driver was called")
     if AFTER_RESTART[ring.phase] is not ring.phase:
-        verify(turn, ring, "cmgr died during the reset, which is not repeated: what did it do?")
+        verify(turn, ring, say("ring.died-in-reset"))
         return
     if ring.phase is Phase.VERIFYING:
         # It looks again, and the time in which nobody looked does not count.

@@ -21,7 +21,8 @@ from cmgr.model.values.services.containers import HEALTHY, Container, ContainerK
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang, Healing, ailment
 from cmgr.model.values.standing import ResetOrder
-from cmgr.words import counted, span, stamp
+from cmgr.sentences.sentence import say
+from cmgr.words import stamp
 
 
 def active_faults(node: Node, chip: ChipId) -> list[Fault]:
@@ -97,8 +98,7 @@ def is_spent(node: Node, ring: Ring, at: datetime) -> bool:
 
 def spent_words(policy: ResetPolicy) -> str:
     """Return in words that the budget is used up."""
-    resets, are = counted(policy.attempts, "reset"), "is" if policy.attempts == 1 else "are"
-    return f"{resets} of its ring within {span(policy.window)} {are} used up"
+    return say("chip.resets-spent", count=policy.attempts, window=policy.window)
 
 
 def stop_due(node: Node, fault: Fault) -> datetime | None:
@@ -133,10 +133,10 @@ def why_idle(node: Node, *, chips: bool = True) -> str:
     if node.maintenance is not None:
         return node.maintenance.words
     if node.policy.observe:
-        return "cmgr only observes"
+        return say("ring.only-observes")
     replaced = node.machine_faults.get((DRIVER_REPLACED, ""))
     halts = chips and replaced is not None and replaced.pre_isolates
-    return "the driver was updated while it runs" if halts else ""
+    return say("ring.driver-updated") if halts else ""
 
 
 class Scope(NamedTuple):
@@ -184,13 +184,13 @@ def refuser(node: Node, ring: Ring, scope: Scope) -> str:
         if container.running and _stays(node, ring, container, scope):
             return container.name
     if ring.phase is Phase.WAITING and ring.read is None and ring.silent is None:
-        return "who else is on it is not known yet"  # After a restart of cmgr: the mates are perhaps given back.
+        return say("ring.not-known-yet")  # After a restart of cmgr: the mates are perhaps given back.
     for chip in ring.chips:
         for process, inside in users_listed(node, chip):
             # A process of which no container is known can be of one that is stopped with the others.
             unknown = inside is None and (process.container or not _may_be_used(node, ring, chip))
             if unknown or (inside is not None and inside.ignored):
-                return f"process {process.pid} ({process.name or '?'}) on chip {chip}"
+                return say("ring.process-on", pid=process.pid, name=process.name or "?", chip=chip)
     return ""
 
 
@@ -467,7 +467,7 @@ def halting(node: Node, key: ContainerKey) -> Group | None:
 
 
 def isolated_words(node: Node, chip: ChipId) -> str:
-    return f"chip {chip} is isolated: {node.isolations[chip].reason}"
+    return say("chip.is-isolated", chip=chip, reason=node.isolations[chip].reason)
 
 
 def chip_blocker(node: Node, chip: ChipId) -> str:

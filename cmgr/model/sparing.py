@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from cmgr.model.values.chips import listed
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, Veto
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 class Users(NamedTuple):
@@ -39,7 +38,6 @@ def wait_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[N
     opening = node.calendar.get(name) or Opening(name, open=False) if name else None
     if opening is not None and opening.open:
         return None
-    waits = f"the reset of {listed(ring.chips)} waits"
     opens = opening.until if opening is not None else None
     passes = passes_at(node, fault)
     if policy.spares:
@@ -51,14 +49,16 @@ def wait_of(node: Node, ring: Ring, fault: Fault, at: datetime, who: Callable[[N
         if passes is not None:
             return _passing(node, fault, passes)
         until = min((time for time in (latest, opens) if time is not None), default=None)
-        why = f"{waits} until nobody uses {listed(ring.chips)}: {users[0]} runs on"
+        why = say("ring.waits-for-users", chips=ring.chips, user=users[0])
         return Obstacle(why, until, None if containers else fault.risen)
     if opening is None:
         return None
     if passes is not None:
         return _passing(node, fault, passes)
-    when = f"which opens {opening.words}" if opening.wall is not None else "which never opens"
-    return Obstacle(f"{waits} for its window ({opening.name}), {when}", opens)
+    if opening.wall is None:
+        return Obstacle(say("ring.waits-for-no-window", chips=ring.chips, window=opening.name), opens)
+    why = say("ring.waits-for-window", chips=ring.chips, window=opening.name, opens=opening.words)
+    return Obstacle(why, opens)
 
 
 def veto_of(node: Node, ring: Ring, fault: Fault, at: datetime, asked: Sequence[Container]) -> Obstacle | None:
@@ -71,17 +71,17 @@ def veto_of(node: Node, ring: Ring, fault: Fault, at: datetime, asked: Sequence[
     if not (policy.busy and policy.stop) or fault.risen + policy.stop_after > at or since + longest <= at:
         return None
     fresh = [(c, c.veto if c.veto is not None and c.veto.at >= since else None) for c in asked]
-    waits = [f"{c.name}, which {_veto_words(veto)}" for c, veto in fresh if veto is None or veto.busy]
+    waits = [_busy(c, veto) for c, veto in fresh if veto is None or veto.busy]
     if not waits:
         return None
-    why = (
-        f"the reset of {listed(ring.chips)} waits for {' and '.join(waits)}, for {span(longest)} at most (limits.busy)"
-    )
+    why = say("ring.waits-for-busy", chips=ring.chips, who=waits, longest=longest)
     return Obstacle(why, since + longest, vetoes=True)
 
 
-def _veto_words(veto: Veto | None) -> str:
-    return "is asked whether it is busy" if veto is None else f"is busy ({veto.said})"
+def _busy(container: Container, veto: Veto | None) -> str:
+    if veto is None:
+        return say("ring.asked-if-busy", name=container.name)
+    return say("ring.busy", name=container.name, said=veto.said)
 
 
 def veto_ends(node: Node, ring: Ring) -> datetime | None:
@@ -95,6 +95,5 @@ def passes_at(node: Node, fault: Fault) -> datetime | None:
 
 
 def _passing(node: Node, fault: Fault, passes: datetime) -> Obstacle:
-    window = span(node.policy.death_window)
-    over = f"it is over when nobody has died of it within {window}"
-    return Obstacle(f"{fault.code} happened once on chip {fault.chip}: {over}", passes)
+    window = node.policy.death_window
+    return Obstacle(say("ring.happened-once", code=fault.code, chip=fault.chip, window=window), passes)

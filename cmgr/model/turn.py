@@ -31,6 +31,7 @@ from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.slots import Slot
 from cmgr.model.values.standing import Reboot, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import say
 
 _Book = dict[FaultKey, Fault]
 
@@ -297,7 +298,8 @@ class Turn:
 
     def enter(self, ring: Ring, phase: Phase, reason: str) -> Ring:
         """Move the ring along an edge, and say why."""
-        text, edge = f"{ring.phase} → {phase}: {reason}", (str(ring.phase), str(phase))
+        edge = str(ring.phase), str(phase)
+        text = say("ring.enters", before=edge[0], after=edge[1], reason=reason)
         self.commands.append(Note(self.at, NoteKind.PHASE, text, ring.id, ring.episode, edge=edge))
         return self.put_ring(entered(ring, phase, self.at, reason))
 

@@ -22,6 +22,7 @@ from cmgr.model.values.messages.commands import (
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.outages import KEPT_DAYS, Downtime
+from cmgr.sentences.sentence import Sentence
 from cmgr.store import rows
 
 Order = StopContainer | StartContainer | SetRestartPolicy | ResetRing
@@ -40,7 +41,7 @@ class EpisodeRow:
     began: datetime
     ended: datetime | None
     outcome: str
-    cause: str
+    cause: Sentence | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ NOTE_COLUMNS = (
     *("runtime", "namespace", "container", "name"),
     *("outcome", "text", "card", "device"),
     *("code", "level", "handling", "assertion"),
+    "message",
 )
 
 LIVES_EVERY = timedelta(minutes=10)
@@ -181,6 +183,7 @@ def note_cells(note: Note) -> rows.Cells:
         *((None,) * 4 if key is None else map(rows.text, (*key, note.name))),
         *(note.outcome, rows.text(note.text), rows.number(note.card), rows.number(note.device)),
         *((None,) * 4 if said is None else (rows.text(said.code), said.level, said.handling, said.assertion)),
+        rows.message_of(note.text),
     )
 
 
@@ -190,7 +193,7 @@ def note_of(row: rows.Row) -> NoteRow:
         id=row["id"],
         at=rows.moment(row["at"]),
         kind=NoteKind(row["kind"]),
-        text=row["text"],
+        text=rows.sentence_of(row["text"], row["message"]),
         ring=None if row["ring"] is None else RingId(row["ring"]),
         episode=row["episode"],
         chip=None if row["chip"] is None else ChipId(row["chip"]),

@@ -5,6 +5,8 @@ whole microseconds in a column `…_us`; collections are JSON. A value inside of
 their own: those of a named tuple by their names, those of a dataclass behind the field's name (`exit_code`). Fields of
 one life of the process only are left out, so that a change of it changes no row.
 
+A sentence (`Sentence | str`) is its text and, in a column `…_message`, its message.
+
 A new field is a new column: older files get it, filled with the field's default, when their level is raised
 (`schema.UPGRADES`).
 """
@@ -25,6 +27,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultKey
 from cmgr.model.values.life import stored_names, stored_types
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import Sentence, message, sentence
 
 Value = TypeVar("Value")
 
@@ -183,8 +186,29 @@ class Column:
 _Take = Callable[[Row], Any]
 
 
+def message_of(text: str) -> str | None:
+    """Return the message of a text as it is stored, if it is a sentence."""
+    return compact(message(text)) if isinstance(text, Sentence) else None
+
+
+def sentence_of(text: str, message: str | None) -> str:
+    """Return a text as it was before it was stored."""
+    return text if message is None else sentence(text, json.loads(message))
+
+
+_MESSAGE = Form("TEXT", message_of, _same, maybe=True)
+
+
+def _sentence(name: str, get: Callable[[Any], Any]) -> tuple[tuple[Column, ...], _Take]:
+    text, message = _PLAIN[str], f"{name}_message"
+    columns = Column(name, _cell_of(get, text), text), Column(message, _cell_of(get, _MESSAGE), _MESSAGE)
+    return columns, lambda row: sentence_of(*(column.part(row) for column in columns))
+
+
 def _columns(name: str, hint: Any, get: Callable[[Any], Any]) -> tuple[tuple[Column, ...], _Take]:
     """Return the columns of a part of a value, and how that part comes out of a row."""
+    if hint == (Sentence | str):
+        return _sentence(name, get)
     given, is_maybe = _optional(hint)
     if not _is_composite(given):
         form = form_of(hint)

@@ -144,7 +144,7 @@ Table(
     *(_text("at"), _text("kind"), _int("episode"), Column("ring", Integer), Column("chip", Integer)),
     *(_maybe("runtime"), _maybe("namespace"), _maybe("container"), _maybe("name"), _text("outcome"), _text("text")),
     *(Column("card", Integer), Column("device", Integer)),
-    *(_maybe("code"), _maybe("level"), _maybe("handling"), _maybe("assertion")),
+    *(_maybe("code"), _maybe("level"), _maybe("handling"), _maybe("assertion"), _maybe("message")),
     Index("notes_by_episode", "episode"),
     Index("notes_by_at", "at"),
     # A number is never used twice, also after pruning: it names a line for good.

@@ -99,6 +99,7 @@ CREATE TABLE episodes (
     ended TEXT,
     outcome TEXT NOT NULL,
     cause TEXT NOT NULL,
+    cause_message TEXT,
     PRIMARY KEY (number)
 );
 CREATE TABLE faults (
@@ -212,6 +213,7 @@ CREATE TABLE isolations (
     since TEXT NOT NULL,
     "by" TEXT NOT NULL,
     reason TEXT NOT NULL,
+    reason_message TEXT,
     code TEXT,
     clean_since TEXT,
     PRIMARY KEY (chip)
@@ -373,7 +375,8 @@ CREATE TABLE notes (
     code TEXT,
     level TEXT,
     handling TEXT,
-    assertion TEXT
+    assertion TEXT,
+    message TEXT
 );
 CREATE INDEX notes_by_at ON notes (at);
 CREATE INDEX notes_by_episode ON notes (episode);
@@ -461,6 +464,7 @@ CREATE TABLE rings (
     phase TEXT DEFAULT 'healthy' NOT NULL,
     since TEXT,
     reason TEXT DEFAULT '' NOT NULL,
+    reason_message TEXT,
     deadline TEXT,
     episode INTEGER DEFAULT 0 NOT NULL,
     began TEXT,
@@ -506,7 +510,9 @@ CREATE TABLE troubles (
     kind TEXT NOT NULL,
     about TEXT NOT NULL,
     text TEXT NOT NULL,
+    text_message TEXT,
     why TEXT DEFAULT '' NOT NULL,
+    why_message TEXT,
     hint TEXT DEFAULT '' NOT NULL,
     since TEXT,
     stays BOOLEAN DEFAULT 0 NOT NULL,

@@ -15,6 +15,7 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Severity as TroubleSeverity
 from cmgr.model.values.troubles import TroubleKind
+from cmgr.sentences.sentence import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ StrategyName = Annotated[str, values_of(Strategy)]
 RuleName = Annotated[str, values_of(RuleKind)]
 Outcome = Annotated[str, Form(words=("recovered", "cleared", "isolated", "failed", "observed", "under way"))]
 Health = Annotated[str, Form(words=("", "starting", "healthy", "unhealthy"))]
+Messages = Annotated[dict[str, Message], "`id` and `args` of each sentence here, by its key, for another language"]
 ServiceState = Literal["starting", "ready", "degraded", "hangs", "stopping", "stopped", "not to be reached"]
 ContainerStatus = Literal["running", "pausing", "paused", "resuming", "settling", "failed", "down"]
 
@@ -88,6 +90,7 @@ class Trouble(TypedDict):
     orders: Orders
     stays: Annotated[bool, "nobody can see when it is over: it stays until `cmgr acknowledge`"]
     lines: NotRequired[Annotated[list[str], "what to type in a shell, line by line, to make a removed container again"]]
+    messages: NotRequired[Messages]
 
 
 class Late(TypedDict):
@@ -116,6 +119,7 @@ class Ring(TypedDict):
     ordered_by: Annotated[str | None, "who ordered the reset that it is about"]
     hint: Annotated[str, "what to type; often nothing"]
     orders: Orders
+    messages: NotRequired[Messages]
 
 
 class Window(TypedDict):
@@ -338,6 +342,7 @@ class Key(TypedDict):
 class Said(TypedDict):
     kind: Annotated[str, values_of(NoteKind), "what the line is about"]
     text: Annotated[str, "the line"]
+    messages: NotRequired[Messages]
     chip: Annotated[int | None, "the chip that it is about"]
     container: Annotated[Key | None, "the container that it is about"]
     card: Annotated[int | None, "the chip's card, as its driver numbers it"]

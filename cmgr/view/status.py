@@ -22,6 +22,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Spent
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import messages
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, rows, runtime_hint
 from cmgr.view.containers import DOWN, Down, containers, down
@@ -188,7 +189,7 @@ def rings(node: Node) -> "list[shapes.Ring]":
 
 def _ring(node: Node, ring: Ring) -> "shapes.Ring":
     order, what = node.reset_orders.get(ring.id), ring_hint(node, ring)
-    return {
+    told: shapes.Ring = {
         "id": ring.id,
         "chips": sorted(ring.chips),
         "phase": str(ring.phase),
@@ -202,6 +203,9 @@ def _ring(node: Node, ring: Ring) -> "shapes.Ring":
         "hint": str(what),
         "orders": rows(what.orders),
     }
+    if found := messages(reason=ring.reason):
+        told["messages"] = found
+    return told
 
 
 def chips(node: Node) -> "list[shapes.Chip]":

@@ -32,9 +32,10 @@ from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey, full_name
-from cmgr.model.values.services.healing import HANGS, Healing, ailment, worded
+from cmgr.model.values.services.healing import Healing, ailment, worded
 from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
+from cmgr.sentences.sentence import messages, parts, say
 from cmgr.view.advice import (
     clearing,
     forget,
@@ -55,7 +56,7 @@ from cmgr.view.heals import troubles as of_checks
 from cmgr.view.machine import troubles as of_machine
 from cmgr.view.presence import engine_troubles
 from cmgr.view.slots import troubles as of_slots
-from cmgr.words import counted, one_line, stamp_or_none, times
+from cmgr.words import one_line, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -63,8 +64,6 @@ if TYPE_CHECKING:
 _REFUSED_FOR_LONG = timedelta(minutes=10)
 """How long the driver may refuse to begin a reset before a person is told: none of that counts, or isolates."""
 
-UNCLEAR_PASSED = "the driver lists no process of it on the ring, so that the reset does not wait for it"
-WIDENED = "its reset waited too long for containers that are not on a faulty chip (reset.widen_after)"
 GOES_ON_ASKING = "fix what is in its way: it is asked again by itself; cmgr isolate lets the ring's other chips go on"
 KEEP_WAITING = 'they are started again after the reset; to wait without an end another time: widen_after = ""'
 
@@ -133,6 +132,8 @@ def row(trouble: Trouble) -> "shapes.Trouble":
     }
     if trouble.lines:
         told["lines"] = [*map(one_line, trouble.lines)]
+    if found := messages(text=trouble.text, why=trouble.why):
+        told["messages"] = found
     return told
 
 
@@ -185,7 +186,7 @@ def unfit(node: Node, chip: ChipId) -> str:
 def _kept_back(node: Node) -> Iterator[Trouble]:
     kept = node.restraint.kept
     if kept:
-        text, why = f"{counted(len(kept), 'ring')} kept back", node.restraint.reason
+        text, why = say("trouble.kept-back", count=len(kept)), node.restraint.reason
         what = hint("look whether it is the driver or the chips, then type: ", order("resume", all=True))
         chips = tuple(chip for ring in sorted(kept) if ring in node.rings for chip in node.rings[ring].chips)
         since = node.restraint.since
@@ -196,16 +197,16 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
     if ring.in_episode:
         faults = handled_faults(node, ring)
         yield Trouble(
-            TroubleKind.EPISODE, str(ring.episode), f"ring {ring.id} is in an episode ({ring.phase})", ring.reason,
-            since=ring.began, ring=ring.id, episode=ring.episode, chips=ring.chips,
+            TroubleKind.EPISODE, str(ring.episode), say("trouble.episode", ring=ring.id, phase=ring.phase),
+            ring.reason, since=ring.began, ring=ring.id, episode=ring.episode, chips=ring.chips,
             codes=tuple(dict.fromkeys(f.code for f in faults)), containers=tuple(h.name for h in holds_on(node, ring)),
         )  # fmt: skip
     yield from _in_the_way(node, ring)
     yield from _ignored_on(node, ring)
     yield from _unclear(node, ring)
     if _refused_for_long(node, ring):
-        text = f"the driver does not begin the reset of ring {ring.id}"
-        why = f"it was asked {times(ring.refusals)}; {ring.reason}"
+        text = say("trouble.refused", ring=ring.id)
+        why = say("trouble.refused-times", count=ring.refusals, reason=ring.reason)
         yield Trouble(
             TroubleKind.REFUSED, f"ring {ring.id}", text, why, GOES_ON_ASKING, ring.refused, ring=ring.id,
             episode=ring.episode, chips=ring.chips, containers=tuple(h.name for h in holds_on(node, ring)),
@@ -213,15 +214,18 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
     if ring.widened:
         names = tuple(h.name for h in holds_on(node, ring))
         yield Trouble(
-            TroubleKind.WIDENED, f"ring {ring.id}", f"the whole ring {ring.id} is stopped", WIDENED, KEEP_WAITING,
+            TroubleKind.WIDENED, f"ring {ring.id}", say("trouble.widened", ring=ring.id),
+            say("trouble.widened-because"), KEEP_WAITING,
             ring=ring.id, episode=ring.episode, chips=ring.chips, containers=names,
         )  # fmt: skip
     yield from hurried(node, ring)
     if ring.silent is not None and ring.phase not in REBOOTING:
         errors = [
-            f"chip {c}: {node.reports[c].error}" for c in ring.chips if c in node.reports and node.reports[c].error
+            say("trouble.silent-chip", chip=c, error=node.reports[c].error)
+            for c in ring.chips
+            if c in node.reports and node.reports[c].error
         ]
-        text, why = f"ring {ring.id} does not answer", next(iter(errors), "a chip does not answer")
+        text, why = say("trouble.silent", ring=ring.id), next(iter(errors), say("trouble.silent-some"))
         yield Trouble(
             TroubleKind.SILENT, f"ring {ring.id}", text, why, "cmgr check", ring.silent, ring=ring.id, chips=ring.chips
         )
@@ -246,7 +250,7 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
         elif not container.running or not is_spared(node, container):
             continue
         if kind is not None:
-            text = f"container {titled(node, container.key)} keeps ring {ring.id} from a reset"
+            text = say("trouble.in-the-way", name=titled(node, container.key), ring=ring.id)
             yield Trouble(
                 kind, "/".join(container.key), text, why, str(what), since=ring.blocked, ring=ring.id,
                 chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
@@ -256,13 +260,13 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
 def _ignored_on(node: Node, ring: Ring) -> Iterator[Trouble]:
     """Yield the containers that are ignored and whose processes a ring waits for: nothing is reset under a process."""
     found = {
-        container.key: (container, f"it is ignored, and the driver lists process {process.pid} of it on chip {chip}")
+        container.key: (container, say("trouble.ignored", pid=process.pid, chip=chip))
         for chip in (ring.chips if ring.phase is Phase.WAITING else ())
         for process, container in users_listed(node, chip)
         if container is not None and container.ignored
     }
     for key, (container, why) in sorted(found.items()):
-        text, what = f"container {titled(node, key)} keeps ring {ring.id} from a reset", ring_hint(node, ring)
+        text, what = say("trouble.in-the-way", name=titled(node, key), ring=ring.id), ring_hint(node, ring)
         yield Trouble(
             TroubleKind.BLOCKED, "/".join(key), text, why, str(what), since=ring.since, ring=ring.id,
             chips=ring.chips, containers=(container.name,), orders=what.orders,
@@ -274,11 +278,11 @@ def _unclear(node: Node, ring: Ring) -> Iterator[Trouble]:
     if not ring.in_episode or unclear_users(node, ring.chips):
         return  # Where those are in the way that is told.
     for container in all_unclear(node.containers):
-        text = f"nobody knows which chips container {titled(node, container.key)} uses"
+        text = say("trouble.unclear", name=titled(node, container.key))
         what = clearing(node.policy.ignore, [container.name])
         yield Trouble(
-            TroubleKind.UNCLEAR, f"{'/'.join(container.key)}/ring {ring.id}", text, UNCLEAR_PASSED, what, ring.began,
-            ring=ring.id, containers=(container.name,),
+            TroubleKind.UNCLEAR, f"{'/'.join(container.key)}/ring {ring.id}", text, say("trouble.unclear-passed"), what,
+            ring.began, ring=ring.id, containers=(container.name,),
         )  # fmt: skip
 
 
@@ -296,7 +300,7 @@ def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
     for code in sorted(set(cured.values())):
         chips = tuple(chip for chip in cured if cured[chip] == code)
         since = min((node.isolations[chip].since for chip in chips if chip in node.isolations), default=None)
-        text = f"only a restart of this machine brings {listed(chips)} back"
+        text = say("trouble.reboot", chips=chips)
         meaning = node.catalog.judge(code, None).meaning
         why = f"{code}: {one_line(meaning)}" if meaning else code
         yield Trouble(TroubleKind.REBOOT, code, text, why, str(reboot_hint(node)), since, chips=chips, codes=(code,))
@@ -304,14 +308,15 @@ def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
 
 def _missing(node: Node) -> Iterator[Trouble]:
     for id_, lost in sorted(node.missing.items()):
-        slots = ", ".join(f"slot {name} has it" for name, slot in sorted(node.slots.items()) if id_ in slot.chips)
-        isolated = f"it was isolated: {one_line(node.isolations[id_].reason)}" if id_ in node.isolations else ""
-        kept = f"what cmgr remembers of it is kept as that of chip {id_}" if id_ != lost.number else ""
-        why = "; ".join(filter(None, ("the driver lists it no more", isolated, slots, kept)))
+        isolation = node.isolations.get(id_)
+        isolated = say("trouble.missing-isolated", reason=one_line(isolation.reason)) if isolation is not None else ""
+        slots = (say("trouble.missing-slot", slot=name) for name, s in sorted(node.slots.items()) if id_ in s.chips)
+        kept = say("trouble.missing-kept", chip=id_) if id_ != lost.number else ""
+        why = parts((say("trouble.missing-listed"), isolated, *slots, kept))
         what = hint("look at the card and its seat; if it is gone for good: ", order("forget", chip=id_))
         about = lost.chip.piece or f"chip {lost.number}"
         yield Trouble(
-            TroubleKind.MISSING, about, f"{one_line(lost.title)} is missing", why, str(what), lost.since,
+            TroubleKind.MISSING, about, say("trouble.missing", title=one_line(lost.title)), why, str(what), lost.since,
             chips=(id_,), orders=what.orders,
         )  # fmt: skip
 
@@ -320,10 +325,10 @@ def _chip(node: Node, chip: ChipId, why: str) -> Trouble:
     about, known, isolation = f"chip {chip}", node.chips.get(chip), node.isolations.get(chip)
     ring = known.ring if known is not None else None
     if isolation is None:
-        return Trouble(TroubleKind.UNHEALTHY, about, f"{about} is not healthy", why, ring=ring, chips=(chip,))
+        return Trouble(TroubleKind.UNHEALTHY, about, say("trouble.unhealthy", chip=chip), why, ring=ring, chips=(chip,))
     codes, what = (isolation.code,) if isolation.code else (), isolation_hint(node, [chip])
     return Trouble(
-        TroubleKind.ISOLATED, about, f"{about} is isolated", why, str(what), isolation.since, ring=ring,
+        TroubleKind.ISOLATED, about, say("trouble.isolated", chip=chip), why, str(what), isolation.since, ring=ring,
         chips=(chip,), codes=codes, orders=what.orders,
     )  # fmt: skip
 
@@ -343,11 +348,12 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
         still, why = [chip for chip in found if chip not in over], pre_isolated_words(node, code)
         if over:
             why = f"{why}; on {listed([*over])} it is {next(iter(over.values()))}"
-        kind, text = TroubleKind.PRE_ISOLATED, f"{code} keeps new work from {listed(found)}"
+        kind, text = TroubleKind.PRE_ISOLATED, say("trouble.pre-isolated", code=code, chips=found)
         what = f"cmgr explain {code}" if still else "wait: new work goes there by itself again"
         if node.catalog.class_of(code) is FaultClass.NETWORK:
-            kind, text = TroubleKind.NETWORK, f"network fault {code} on {listed(still)}"
-            text, what = (text, _link_hint(still)) if still else (f"link of {listed(found)} is up again", what)
+            kind, text = TroubleKind.NETWORK, say("trouble.link-up", chips=found)
+            if still:
+                text, what = say("trouble.network", code=code, chips=still), _link_hint(still)
         yield Trouble(kind, code, text, why, what, since[code], chips=tuple(found), codes=(code,))
 
 
@@ -366,15 +372,17 @@ def _link_hint(chips: list[ChipId]) -> str:
 def _failed(node: Node) -> Iterator[Trouble]:
     for key, hold in sorted(node.holds.items()):
         if has_failed(node, hold):
-            text, what = f"container {titled(node, key)} failed", resume_hint(node, key)
-            tries, error = hold.attempt.tries, hold.attempt.error
-            why = ": ".join(filter(None, (f"start failed {times(tries)}" if tries else "", error)))
+            text, what = say("trouble.failed", name=titled(node, key)), resume_hint(node, key)
+            tries, why = hold.attempt.tries, hold.attempt.error
+            if tries:
+                failed = say("trouble.starts-failed", count=tries)
+                why = say("word.because", what=failed, why=why) if why else failed
             yield Trouble(
                 TroubleKind.FAILED, "/".join(key), text, why, str(what), chips=tuple(sorted(hold.chips)),
                 containers=(hold.name,), orders=what.orders,
             )  # fmt: skip
         elif hold.state is HoldState.RETURNING and hold.attempt.error:
-            text = f"container {titled(node, key)} runs without its restart policy {hold.restart_policy}"
+            text = say("trouble.policy", name=titled(node, key), policy=hold.restart_policy)
             how = "it goes back when the container is down: stop it and start it when that suits"
             yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.attempt.error, how, containers=(hold.name,))
 
@@ -392,7 +400,7 @@ def _ailing(node: Node) -> Iterator[Trouble]:
         if healing.given_up is None:
             yield Trouble(TroubleKind.AILING, about, text, since=healing.since, chips=chips, containers=names)
             continue
-        why, what = "it is not restarted any more: that was done too often", resume_hint(node, key)
+        why, what = say("trouble.given-up"), resume_hint(node, key)
         yield Trouble(
             TroubleKind.GIVEN_UP, about, text, why, str(what), healing.given_up, chips=chips, containers=names,
             orders=what.orders,
@@ -402,7 +410,7 @@ def _ailing(node: Node) -> Iterator[Trouble]:
 def _slow(node: Node) -> Iterator[Trouble]:
     for chip, lag in sorted(node.stragglers.items()):
         names = tuple(sorted(c.name for c in node.containers.values() if c.running and chip in c.chips))
-        text = f"chip {chip} is slower than those it works with"
+        text = say("trouble.slow", chip=chip)
         what = "look at its temperature and power; nothing is stopped for it"
         yield Trouble(
             TroubleKind.SLOW, f"chip {chip}", text, lag.words, what, lag.since, chips=(chip,), containers=names
@@ -414,7 +422,7 @@ def _hanging(node: Node) -> Iterator[Trouble]:
         hang, unit = hang_of(node, container), unit_of(node, container)
         healing = node.healings.get(unit.key if unit is not None else key)
         if hang is not None and hang.key == key and not (healing is not None and healing.ails):
-            text, about = f"container {titled(node, key)} {HANGS}", "/".join(key)
+            text, about = say("trouble.hangs", name=titled(node, key)), "/".join(key)
             what = "look at its log, and restart it; label cmgr.heal=true lets cmgr do that"
             yield Trouble(
                 TroubleKind.HANGING, about, text, hang.words, what, hang.since,
@@ -428,7 +436,7 @@ def _down(node: Node) -> Iterator[Trouble]:
         if (hold := node.holds.get(each.key)) is not None and (taker := successor(node, hold)) is not None:
             left.setdefault(taker.key, []).append(each)
             continue
-        about, text = "/".join(each.key), f"container {titled(node, each.key)} is down"
+        about, text = "/".join(each.key), say("trouble.down", name=titled(node, each.key))
         yield Trouble(
             TroubleKind.DOWN, about, text, each.reason, str(each.hint), each.since, chips=each.chips,
             containers=(each.name,), orders=each.hint.orders,
@@ -442,8 +450,8 @@ def _superseded(node: Node, taker: ContainerKey, those: Sequence[Down]) -> Troub
     """Return that these are not started, for one was made in their place: a client may have made a dozen."""
     name, names = titled(node, taker), [titled(node, each.key) for each in those]
     alone = len(names) == 1
-    text = f"{', '.join(names)} {'is' if alone else 'are'} not started"
-    why = f"{name} was made in its place" if alone else f"{name} was made in their place"
+    text = say("trouble.superseded", names=names)
+    why = say("trouble.superseded-by", name=name, names=names)
     forgets = [part for each in those for part in ("; ", forget(node, each.key))][1:]
     instead = "it is to run instead" if alone else "they are to run instead, and the last is started"
     what = hint(f"stop {name} if {instead}; if not, type: ", *forgets)
@@ -461,7 +469,7 @@ def _idle(node: Node) -> Iterator[Trouble]:
         told = (healing := node.healings.get(key)) is not None and healing.ails and not container.frozen
         lost = (TroubleKind.LOST, full_name(key, container.name)) in node.troubles
         if not told and not lost:
-            text, what = f"container {titled(node, key)} does not serve", _to_serve(container)
+            text, what = say("trouble.idle", name=titled(node, key)), _to_serve(container)
             left = min((container.lost[chip] for chip in container.barred), default=None)
             since = container.unsteady or container.paused or left or container.mute
             yield Trouble(
@@ -479,10 +487,13 @@ def _to_serve(container: Container) -> str:
 def _runtimes(node: Node) -> Iterator[Trouble]:
     for name, state in sorted(node.runtimes.items()):
         if state.why_down:
-            text = f"{name} lists nobody of those that ran" if is_doubted(node, name) else f"cannot reach {name}"
+            text = say("trouble.unreachable", runtime=name)
+            if is_doubted(node, name):
+                text = say("trouble.lists-nobody", runtime=name)
             what = runtime_hint(node, name)
             yield Trouble(TroubleKind.RUNTIME, name, text, state.why_down, str(what), orders=what.orders)
     for name, wanted in unmanaged(node).items():
-        why = f"it is not in runtimes, and ought to run there: {', '.join(one_line(c.name) for c in wanted)}"
+        why = say("trouble.unmanaged-because", names=[one_line(c.name) for c in wanted])
         what = unmanaged_hint(node, name)
-        yield Trouble(TroubleKind.RUNTIME, name, f"nobody looks after {name}", why, str(what), orders=what.orders)
+        text = say("trouble.unmanaged", runtime=name)
+        yield Trouble(TroubleKind.RUNTIME, name, text, why, str(what), orders=what.orders)

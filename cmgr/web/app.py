@@ -45,7 +45,7 @@ class Page:
     def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
         self._door = door
         self._clock = clock
-        self._live = Live(door)
+        self._live = {lang: Live(door, lang) for lang in ("en", "zh")}
         self._files = _files()
         self._gate = Gate()
         self._known: dict[str, None] = {}
@@ -53,7 +53,7 @@ class Page:
 
     def idle_seconds(self) -> float:
         """Return for how long nobody has watched or asked."""
-        if self._live.watched():
+        if any(live.watched() for live in self._live.values()):
             self._asked = self._clock()
         return self._clock() - self._asked
 
@@ -109,7 +109,7 @@ class Page:
 
     async def _series(self, request: Request) -> Response:
         known = await self._stands(request)
-        return _handed_on(known if known.status != 200 else Told(200, self._live.series()))
+        return _handed_on(known if known.status != 200 else Told(200, self._live_of(request).series()))
 
     async def _order(self, request: Request) -> Response:
         self._asked = self._clock()
@@ -128,11 +128,15 @@ class Page:
         known = await self._stands(request)
         if known.status != 200:
             return _handed_on(known)
-        return StreamingResponse(self._watched(_secret(request)), media_type="text/event-stream")
+        pieces = self._watched(self._live_of(request), _secret(request))
+        return StreamingResponse(pieces, media_type="text/event-stream")
 
-    async def _watched(self, secret: str) -> AsyncIterator[bytes]:
+    def _live_of(self, request: Request) -> Live:
+        return self._live.get(request.query_params.get("lang", ""), self._live["en"])
+
+    async def _watched(self, live: Live, secret: str) -> AsyncIterator[bytes]:
         asked = self._clock()
-        pieces = self._live.watch()
+        pieces = live.watch()
         try:
             async for piece in pieces:
                 yield piece

@@ -1,4 +1,4 @@
-"""Live news for whoever watches: one reader of the door for all of them, which reads only while somebody watches."""
+"""Live news for whoever watches: one reader of the door for all of one language, which reads only while one watches."""
 
 import asyncio
 import contextlib
@@ -53,8 +53,9 @@ class Viewer:
 class Live:
     """On the loop's thread only."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, lang: str = "en") -> None:
         self._door = door
+        self._status = "/v1/status" if lang == "en" else f"/v1/status?lang={lang}"
         self._viewers: set[Viewer] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._picture = b""
@@ -114,7 +115,7 @@ class Live:
     async def _looked(self) -> bool:
         """Show how things are. Return whether the service had to make a picture for that."""
         try:
-            told = await self._door.get("/v1/status", self._tag, ANSWER_SECONDS)
+            told = await self._door.get(self._status, self._tag, ANSWER_SECONDS)
         except ServiceDown as error:
             self._tag = ""
             away = {"error": error.message, "hint": error.hint, "since": self._told.isoformat()}

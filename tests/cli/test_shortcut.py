@@ -1,6 +1,7 @@
 """`cmgr status`, `chips` and `faults` as the service writes them: the same words as the command line's own, or none."""
 
 import io
+import json
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from cmgr import shortcut
 from cmgr.cli import main, source
 from cmgr.config.roles import Role
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import message, say
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.view.status import Own
@@ -85,6 +87,31 @@ def test_both_ways_say_the_same(
             short, long = both_ways([*words, "--config", str(home.config)], out)
             assert short == long
             assert short[1]
+
+
+@pytest.mark.parametrize(
+    "wished", [{"LANG": "zh_CN.UTF-8"}, {"LANG": "en_US.UTF-8", "LC_MESSAGES": "zh"}, {"LANG": "C", "LC_ALL": "zh_TW"}]
+)
+def test_whoever_reads_chinese_is_told_in_chinese_why_a_ring_waits(
+    home: Home, monkeypatch: pytest.MonkeyPatch, wished: dict[str, str]
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, locale in wished.items():
+        monkeypatch.setenv(name, locale)
+    monkeypatch.setattr(source, "now", lambda: scenes.NOW)
+    node, stops = scenes.recovering(), say("ring.is-being-stopped", name="web")
+    node = replace(node, rings={key: replace(ring, reason=stops) for key, ring in node.rings.items()})
+    with serving(home, node):
+        short, long = both_ways(["status", "--config", str(home.config)], io.StringIO)
+        program = io.StringIO()
+        with redirect_stdout(program):
+            main(["status", "--json", "--config", str(home.config)])
+    assert short == long
+    assert short[1].startswith("not well: 容器 a 停着")
+    assert "正在停止 web" in short[1]
+    (ring, *_) = json.loads(program.getvalue())["rings"]
+    assert (ring["reason"], ring["messages"]["reason"]) == (stops, message(stops))
 
 
 def test_a_service_that_decides_nothing_has_its_exit_code(home: Home) -> None:

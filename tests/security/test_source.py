@@ -61,6 +61,7 @@ OWN_JSON = {
     "cmgr/config/spelling.py": "it looks for keys that are there twice",
     "cmgr/fleet/document_text.py": "it refuses numbers that are none",
     "cmgr/service/metrics/chips.py": "a table of the package",
+    "cmgr/sentences/sentence.py": "the catalogs of the package",
     "cmgr/config/tables/catalog.py": "a table of the package", "cmgr/drivers/nvml/codes.py": "a table of the package",
     "cmgr/cli/act.py": "cmgr's own output", "cmgr/cli/past.py": "cmgr's own output",
     "cmgr/cli/groups.py": "cmgr's own output", "cmgr/cli/bundle.py": "what it has just written",

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from cmgr.frozen import replace
+from cmgr.service.door.api import LANG
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.lanes import lanes
 from cmgr.service.door.routes import LINES, SVG, Answer, Arg, Page, Request, Route, Stream
@@ -297,4 +299,5 @@ def door(path: Path, scene: Scene) -> ControlServer:
         Route("GET", "/v1/explain/{code}", "explain", said(explained), "", (Arg("code", "string", ""),)),
         Route("GET", "/v1/events", "events", stream, "", kind=LINES),
     )
-    return ControlServer(path, table, group="no-such-group-of-cmgr")
+    spoken = [replace(route, args=(*(route.args or ()), LANG)) if route.method == "GET" else route for route in table]
+    return ControlServer(path, spoken, group="no-such-group-of-cmgr")

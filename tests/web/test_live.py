@@ -16,6 +16,8 @@ from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import LINES, Answer, Request, Route, Stream
 from cmgr.web import live
 from cmgr.web.door import Door
+from tests.cli import scenes
+from tests.support.door import NO_GROUP, WELL, Books, table
 from tests.support.waiting import PATIENCE
 from tests.web.scene import AT
 
@@ -97,3 +99,22 @@ def test_a_service_that_does_not_answer_is_told_as_away_within_5_s_with_since_wh
     told = json.loads(piece.partition(b"data: ")[2])
     assert told["error"] == "cannot hear from the service: it does not answer"
     assert datetime.fromisoformat(told["since"]) < datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("lang", "told"), [("en", "ring 0 is in an episode (waiting)"), ("zh", "环 0 处于恢复过程（等待）")]
+)
+def test_each_language_has_a_picture_of_its_own(tmp_path: Path, lang: str, told: str) -> None:
+    async def watch() -> bytes:
+        watching, piece = live.Live(Door(str(tmp_path / "door.sock")), lang).watch(), b""
+        while b"event: status" not in piece:
+            piece = await anext(watching)
+        await watching.aclose()  # type: ignore[attr-defined]  # It is a generator.
+        return piece
+
+    server = ControlServer(tmp_path / "door.sock", table(WELL, Books(scenes.recovering)), group=NO_GROUP)
+    server.start()
+    with closing(server), ThreadPoolExecutor(1) as pool:
+        piece = pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
+    status = next(event for event in piece.split(b"\n\n") if event.startswith(b"event: status"))
+    assert told in [trouble["text"] for trouble in json.loads(status.partition(b"data: ")[2])["troubles"]]

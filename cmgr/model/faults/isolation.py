@@ -12,6 +12,7 @@ from cmgr.model.values.handling.policy import NO_TIME
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.sentences.sentence import say
 from cmgr.words import span
 
 BOOT = "boot"
@@ -29,7 +30,8 @@ def booting_apart(node: Node, ring: Ring) -> list[ChipId]:
 def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode | None) -> None:
     """Take the chip out of use until a person, a rule or a clean period says otherwise."""
     turn.put_isolation(Isolation(chip, turn.at, by, reason, code))
-    turn.note(NoteKind.ISOLATION, f"chip {chip} is isolated: {reason}", turn.ring_of(chip), chip=chip)
+    text = say("chip.is-isolated", chip=chip, reason=reason)
+    turn.note(NoteKind.ISOLATION, text, turn.ring_of(chip), chip=chip)
     for fault in active_faults(turn.node, chip):
         if fault.momentary:
             turn.put_fault(replace(fault, cleared=turn.at))  # No episode will be about it any more.

@@ -18,11 +18,12 @@ from datetime import timedelta
 from cmgr.frozen import replace
 from cmgr.model.scope import on_ring
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.commands import NoteKind, RunTest
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring, Testing
+from cmgr.sentences.sentence import say
 
 AGAIN, AGAIN_MOST = timedelta(seconds=5), timedelta(minutes=1)
 """The wait after a test that said nothing, doubled each time, and the longest such wait."""
@@ -40,7 +41,7 @@ def begin_test(turn: Turn, ring: Ring) -> None:
         turn.put_ring(replace(ring, deadline=before.at))
         return
     chips = _to_test(turn.node, ring)
-    reason = f"{listed(chips)} {'is' if len(chips) == 1 else 'are'} tested"
+    reason: str = say("ring.tested", chips=chips)
     command = RunTest(turn.command_id("test"), reason, ring.id, chips)
     turn.commands.append(command)
     # It has its own limit, which is not the model's: the time for the boot counts no more.
@@ -52,7 +53,7 @@ def tried_in_vain(turn: Turn, ring: Ring, why: str) -> None:
     """Try again later: nothing is known of the chips."""
     tries = ring.test.tries + 1 if ring.test is not None else 1
     again = turn.at + backed_off(AGAIN, AGAIN_MOST, tries)
-    reason = f"{listed(_to_test(turn.node, ring))} cannot be tested (reset.test): {why}"
+    reason = say("ring.cannot-be-tested", chips=_to_test(turn.node, ring), why=why)
     if reason != ring.reason:
         turn.note(NoteKind.WARNING, reason, ring)
     turn.put_ring(replace(ring, test=Testing(at=again, tries=tries), deadline=again, reason=reason))
@@ -63,7 +64,7 @@ def failed_words(ring: Ring, chips: Sequence[ChipId]) -> str:
     bad = [chip for chip in chips if chip in ring.failed]
     if not bad:
         return ""
-    return f"{listed(bad)} {'has' if len(bad) == 1 else 'have'} failed the test: {ring.failed[bad[0]]}"
+    return say("ring.failed-test", chips=bad, words=ring.failed[bad[0]])
 
 
 def _to_test(node: Node, ring: Ring) -> tuple[ChipId, ...]:

@@ -17,13 +17,12 @@ from cmgr.model import scope
 from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.recovery.waiting import lasting_obstacle
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import listed
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Cause, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, Spared
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 _BEFORE = frozenset({Phase.LISTING, Phase.WAITING})
 """Phases in which a reset can be waited for without end."""
@@ -80,11 +79,7 @@ def have_mercy(turn: Turn, ring: Ring) -> None:
     if not names:
         return
     turn.put_ring(spared)
-    run = "runs" if len(names) == 1 else "run"
-    text = (
-        f"the reset of {listed(ring.chips)} has not begun within {span(mercy)} (limits.mercy): "
-        f"{', '.join(names)} {run} again until it can, on chips that are well: {ring.reason}"
-    )
+    text = say("ring.mercy", chips=ring.chips, mercy=mercy, names=names, reason=ring.reason)
     turn.note(NoteKind.WARNING, text, ring)
 
 
@@ -103,5 +98,5 @@ def _look_whether_free(turn: Turn, ring: Ring, spared: Spared) -> None:
         return
     if lasting_obstacle(turn, replace(ring, spared=None)) is not None:
         return
-    turn.note(NoteKind.RESULT, f"nothing is in the way of the reset of {listed(ring.chips)} any more", ring)
+    turn.note(NoteKind.RESULT, say("ring.way-is-free", chips=ring.chips), ring)
     turn.put_ring(replace(ring, spared=None))

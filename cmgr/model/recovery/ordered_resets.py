@@ -10,12 +10,11 @@ from cmgr.model.recovery.attempt import Came, is_ready, try_reset
 from cmgr.model.recovery.resetting import Why, look_at_chips
 from cmgr.model.scope import handled_faults, spent_words, waiting_order
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import listed
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ResetOrdered
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.standing import ORDER_LASTS, ResetOrder
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
@@ -26,27 +25,27 @@ def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
     if fact.back:
         _take_back(turn, ring, fact.who)
         return
-    text = f"{fact.who} ordered a {'test' if fact.test else 'reset'} of chip {fact.chip}"
+    said = say("ring.orders", who=fact.who, what="test" if fact.test else "reset", chip=fact.chip)
     if ring.phase in REBOOTING:
-        turn.note(NoteKind.WARNING, f"{text}: not done, its ring is just being reset", ring, chip=fact.chip)
+        turn.note(NoteKind.WARNING, say("ring.not-done-resetting", ordered=said), ring, chip=fact.chip)
         return
     known = turn.node.reset_orders.get(ring.id)
     waits = known is not None and not known.done
     if fact.test and waits and known is not None and not known.test:
-        turn.note(NoteKind.WARNING, f"{text}: not done, a reset of its ring is ordered", ring, chip=fact.chip)
+        turn.note(NoteKind.WARNING, say("ring.not-done-ordered", ordered=said), ring, chip=fact.chip)
         return
     stop = fact.stop or (waits and known is not None and known.stop)
     turn.put_order(ResetOrder(ring.id, fact.chip, turn.at, fact.who, stop, test=fact.test))
     if fact.stop:
         # Containers that were left alone because a person had started them are meant now, too.
         turn.put_ring(replace(ring, theirs=frozenset(), spared=None))
-    how = "; the containers of its ring are stopped for it" if fact.stop else ""
-    turn.note(NoteKind.ACTION, f"{text}{how}", ring, chip=fact.chip)
+    text = say("ring.orders-and-stops", ordered=said) if fact.stop else said
+    turn.note(NoteKind.ACTION, text, ring, chip=fact.chip)
 
 
 def _take_back(turn: Turn, ring: Ring, who: str) -> None:
     if (order := waiting_order(turn.node, ring)) is not None:
-        text = f"{who} took back the {order.what} of chip {order.chip} that {order.who} ordered"
+        text = say("ring.took-back", who=who, what=order.what, chip=order.chip, by=order.who)
         _drop(turn, order, NoteKind.ACTION, text)
 
 
@@ -59,7 +58,7 @@ def due_order(turn: Turn, ring: Ring) -> ResetOrder | None:
 def ordered_cause(turn: Turn, ring: Ring) -> str:
     """Return what to call an episode that an order opens; nothing when there is none."""
     order = due_order(turn, ring)
-    return "" if order is None else f"a {order.what} of chip {order.chip} was ordered by {order.who}"
+    return "" if order is None else say("ring.ordered", what=order.what, chip=order.chip, who=order.who)
 
 
 def carry_out(turn: Turn, ring: Ring) -> bool:
@@ -69,7 +68,7 @@ def carry_out(turn: Turn, ring: Ring) -> bool:
         return False
     if order.test:
         return _test(turn, ring, order)
-    why = Why(f"ordered by {order.who} for chip {order.chip}", (order.chip,), frozenset())
+    why = Why(say("ring.ordered-for", who=order.who, chip=order.chip), (order.chip,), frozenset())
     if try_reset(turn, ring.id, why) is not Came.SPENT:
         return True
     _lapse(turn, order, spent_words(turn.node.policy.reset))
@@ -79,12 +78,11 @@ def carry_out(turn: Turn, ring: Ring) -> bool:
 def _test(turn: Turn, ring: Ring, order: ResetOrder) -> bool:
     faults, bad = handled_faults(turn.node, ring), ring.failures > 0
     if faults or bad or not turn.node.policy.reset.test:
-        none = "there is none (reset.test)"
-        why = "its ring has a fault to recover from" if faults else "its ring needs a reset" if bad else none
-        _lapse(turn, order, why)
+        why = say("ring.needs-reset") if bad else say("ring.no-test")
+        _lapse(turn, order, say("ring.has-fault") if faults else why)
         return False
     if is_ready(turn, ring.id):
-        look_at_chips(turn, turn.ring(ring.id), f"the test that {order.who} ordered: nobody is on {listed(ring.chips)}")
+        look_at_chips(turn, turn.ring(ring.id), say("ring.test-nobody-on", who=order.who, chips=ring.chips))
     return True
 
 
@@ -93,17 +91,13 @@ def lapse_orders(turn: Turn) -> None:
     for order in list(turn.node.reset_orders.values()):
         ring = turn.ring(order.ring)
         if not order.done and turn.at >= order.lapses and ring.phase is not Phase.RESETTING:
-            why = ring.reason or listed(ring.chips)
-            _lapse(turn, order, f"nothing could be done for {span(ORDER_LASTS)}: {why}")
+            why = ring.reason or say("ring.chips", chips=ring.chips)
+            _lapse(turn, order, say("ring.nothing-done", length=ORDER_LASTS, why=why))
 
 
 def _lapse(turn: Turn, order: ResetOrder, why: str) -> None:
-    _drop(
-        turn,
-        order,
-        NoteKind.WARNING,
-        f"the {order.what} of chip {order.chip} that {order.who} ordered is not done: {why}",
-    )
+    text = say("ring.order-lapsed", what=order.what, chip=order.chip, who=order.who, why=why)
+    _drop(turn, order, NoteKind.WARNING, text)
 
 
 def _drop(turn: Turn, order: ResetOrder, kind: NoteKind, text: str) -> None:

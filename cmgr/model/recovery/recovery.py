@@ -40,14 +40,14 @@ from cmgr.model.scope import (
 )
 from cmgr.model.sparing import Obstacle, passes_at
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import listed
+from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import Fault, Isolation
 from cmgr.model.values.handling.policy import OnIsolate, backed_off
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.words import span
+from cmgr.sentences.sentence import parts, say
 
 LULL_WINDOW = timedelta(minutes=10)
 LULL_FIRST = timedelta(seconds=1)
@@ -175,17 +175,22 @@ def _isolated_cause(turn: Turn, ring: Ring) -> str:
         for c in on_ring(turn.node, ring)
         if c.running and c.key not in held and in_scope(turn.node, ring, c, scope)
     ]
-    return f"isolated: {listed(scope.isolated)}, and {users[0]} runs there" if users else ""
+    return say("ring.isolated-and-used", chips=sorted(scope.isolated), name=users[0]) if users else ""
 
 
 def _listing(turn: Turn, ring: Ring) -> None:
     assert ring.since is not None
     unlisted = ask_unlisted(turn, ring.since, f"who uses {listed(ring.chips)}?")
-    waits = [f"cannot ask {s.name}: {s.why_down}" if s.why_down else f"{s.name} is asked who uses it" for s in unlisted]
-    if waits:
-        turn.put_ring(replace(turn.ring(ring.id), reason="; ".join(waits)))
+    if unlisted:
+        turn.put_ring(replace(turn.ring(ring.id), reason=parts(map(_asked, unlisted))))
         return
-    turn.enter(ring, Phase.DRAINING, "every runtime has said who uses it")
+    turn.enter(ring, Phase.DRAINING, say("ring.all-have-said"))
+
+
+def _asked(state: RuntimeState) -> str:
+    if state.why_down:
+        return say("ring.cannot-ask", runtime=state.name, error=state.why_down)
+    return say("ring.is-asked", runtime=state.name)
 
 
 def _draining(turn: Turn, ring: Ring) -> None:
@@ -193,20 +198,19 @@ def _draining(turn: Turn, ring: Ring) -> None:
     observe = observing(turn.node)  # Orders that were not sent before are not sent any more.
     unanswered = [h.name for h in stopping if h.attempt.command is not None or not (h.attempt.error or observe)]
     if unanswered:
-        turn.put_ring(replace(ring, reason=f"stopping {', '.join(unanswered)}"))
+        turn.put_ring(replace(ring, reason=say("ring.stopping", names=unanswered)))
         return
     if observing(turn.node):
         _tell_what_would_stop(turn, ring)
-    turn.enter(
-        ring, Phase.WAITING, "every stop was answered" if stopping or holds_on(turn.node, ring) else "nothing to stop"
-    )
+    answered = stopping or holds_on(turn.node, ring)
+    turn.enter(ring, Phase.WAITING, say("ring.stops-answered") if answered else say("ring.nothing-to-stop"))
 
 
 def _tell_what_would_stop(turn: Turn, ring: Ring) -> None:
     scope = scope_of(turn.node, ring, turn.at)
     for container in on_ring(turn.node, ring):
         if container.running and in_scope(turn.node, ring, container, scope):
-            turn.note(NoteKind.ACTION, f"would stop {container.name}", ring, container=container.key)
+            turn.note(NoteKind.ACTION, say("ring.would-stop", name=container.name), ring, container=container.key)
 
 
 def _waiting(turn: Turn, ring: Ring) -> None:
@@ -232,7 +236,7 @@ def _get_well(turn: Turn, ring: Ring) -> bool:
 
 def _recover(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
     """Reset the ring as soon as that is due and possible. Return whether the chips were given up instead."""
-    due = {f.chip: f"{f.code} is still there" for f in reversed(faults)}
+    due: dict[ChipId, str] = {f.chip: say("chip.still-there", code=f.code) for f in reversed(faults)}
     if ring.failures and not observing(turn.node) and give_up_refused(turn, ring, due):
         return True
     came = try_reset(turn, ring.id, because_of(faults), faults)
@@ -258,12 +262,12 @@ def _lull(turn: Turn, ring: Ring) -> None:
     if cleared:
         quiet = max(cleared) + backed_off(LULL_FIRST, LULL_MAX, len(lulls))
         if turn.at < quiet:
-            reason = f"the fault came back {len(lulls)} times in {span(LULL_WINDOW)}: is it gone this time?"
+            reason = say("ring.came-back", count=len(lulls), window=LULL_WINDOW)
             turn.put_ring(replace(ring, reason=reason, deadline=quiet, look=None))
             return
     lulls = lulls if cured else (*lulls, turn.at)
     ring = turn.put_ring(replace(ring, lulls=lulls, look=None, blocked=None, refusals=0, refused=None))
-    turn.enter(ring, Phase.RESUMING, "no handled fault is left")
+    turn.enter(ring, Phase.RESUMING, say("ring.no-fault-left"))
 
 
 def _start_programs(turn: Turn, ring: Ring) -> None:
@@ -273,9 +277,11 @@ def _start_programs(turn: Turn, ring: Ring) -> None:
     for hold in holds_on(turn.node, ring):
         if hold.state is HoldState.DOWN and hold.episode == ring.episode and not hold.died:
             put_off(turn, hold, turn.at + wait)
-    again = f", which programs had {len(lulls)} times in {span(LULL_WINDOW)}: they wait {span(wait)}" if lulls else ""
+    why = say("ring.no-fault-left")
+    if lulls:
+        why = say("ring.no-fault-left-wait", count=len(lulls), window=LULL_WINDOW, wait=wait)
     ring = turn.put_ring(replace(ring, lulls=(*lulls, turn.at)))
-    turn.enter(ring, Phase.RESUMING, f"no handled fault is left{again}")
+    turn.enter(ring, Phase.RESUMING, why)
 
 
 def _last_cleared(node: Node, ring: Ring) -> list[datetime]:
@@ -295,7 +301,7 @@ def _resuming(turn: Turn, ring: Ring) -> None:
         if not ordered:
             turn.drop_order(ring.id)  # It was carried out: what comes now is stopped by the rules of the fault.
         ring = turn.put_ring(replace(ring, up=None, answered=None))
-        turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}" if faults else ordered)
+        turn.enter(ring, Phase.LISTING, say("ring.new-fault", cause=cause_of(faults)) if faults else ordered)
         return
     shares = bring_back(turn, ring)
     ring = turn.ring(ring.id)
@@ -304,12 +310,13 @@ def _resuming(turn: Turn, ring: Ring) -> None:
     settling = [h for h in holds if h.state is HoldState.SETTLING and h not in pending]
     if shares or pending or settling:
         waits = [shares] if shares else _doing(turn, pending)
-        reason = "; ".join([*waits, *_named("waiting whether they stay up:", settling, ())])
+        if settling:
+            waits.append(say("ring.settling", names=[h.name for h in settling]))
         until = min(
             (h.attempt.retry_at for h in settling if h.attempt.retry_at is not None and h.attempt.retry_at > turn.at),
             default=None,
         )
-        turn.put_ring(replace(ring, reason=reason, deadline=until))
+        turn.put_ring(replace(ring, reason=parts(waits), deadline=until))
         return
     _close(turn, ring)
 
@@ -317,15 +324,19 @@ def _resuming(turn: Turn, ring: Ring) -> None:
 def _doing(turn: Turn, pending: list[Hold]) -> list[str]:
     stopping = [h for h in pending if h.is_to_end]
     starting = [h for h in pending if not h.is_to_end]
-    blockers = (start_blocker(turn.node, h).why or h.attempt.error for h in starting)
-    return [*_named("stopping", stopping, (h.attempt.error for h in stopping)), *_named("starting", starting, blockers)]
+    waits = list[str]()
+    if stopping:
+        what = say("ring.stopping", names=[h.name for h in stopping])
+        waits.append(_because(what, (h.attempt.error for h in stopping)))
+    if starting:
+        what = say("ring.starting", names=[h.name for h in starting])
+        waits.append(_because(what, (start_blocker(turn.node, h).why or h.attempt.error for h in starting)))
+    return waits
 
 
-def _named(verb: str, holds: list[Hold], whys: Iterable[str]) -> list[str]:
-    if not holds:
-        return []
-    why = next((w for w in whys if w), "")
-    return [f"{verb} {', '.join(h.name for h in holds)}" + (f": {why}" if why else "")]
+def _because(what: str, whys: Iterable[str]) -> str:
+    why = next(filter(None, whys), "")
+    return say("word.because", what=what, why=why) if why else what
 
 
 def _close(turn: Turn, ring: Ring) -> None:
@@ -335,12 +346,12 @@ def _close(turn: Turn, ring: Ring) -> None:
     ran = ring.up if ring.up is not None and outcome in ("recovered", "cleared") else turn.at
     ended = max(ran, ring.answered or ran)
     report_drills(turn, ring, outcome)
-    text = f"episode {ring.episode} is over: {outcome} after {(ended - began).total_seconds():.3f} s"
+    episode, length = ring.episode, ended - began
+    text = say("ring.is-over", episode=episode, outcome=outcome, length=length)
     if ring.answered is not None:
-        text += f", of which all ran after {(ran - began).total_seconds():.3f} s and answered then"
-    episode = ring.episode
+        text = say("ring.is-over-answered", episode=episode, outcome=outcome, length=length, ran=ran - began)
     turn.drop_order(ring.id)
-    turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
+    turn.enter(ring, Phase.HEALTHY, say("ring.nothing-left"))
     ring = turn.ring(ring.id)
     over = replace(ring, reason="", episode=0, began=None, starts={}, up=None, lost=frozenset(), blocked=None)
     turn.put_ring(replace(over, answered=None, widened=False, failed={}, vetoed=None))

@@ -19,7 +19,7 @@ from cmgr.model.values.messages.commands import PrepareReset, ResetRing
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, Testing, resets_within
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 REFUSED = timedelta(seconds=1)
 """How long to wait after the first refusal of the driver; then twice as long each time."""
@@ -33,8 +33,8 @@ BOOT_POLL = timedelta(milliseconds=20)
 def cause_of(faults: list[Fault]) -> str:
     """Name the gravest fault, and say how many there are besides."""
     first = faults[0]
-    more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return f"{first.code} ({first.level.name}) on chip {first.chip}{more}"
+    told = say("ring.fault-on-chip", code=first.code, level=first.level.name, chip=first.chip)
+    return say("ring.faults-on-chip", fault=told, more=len(faults) - 1) if len(faults) > 1 else told
 
 
 def give_up(turn: Turn, faults: list[Fault]) -> None:
@@ -42,7 +42,8 @@ def give_up(turn: Turn, faults: list[Fault]) -> None:
     policy = turn.node.policy.reset
     for chip in sorted({f.chip for f in faults}):
         code = next(f.code for f in faults if f.chip == chip)
-        isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent_words(policy)}", code=code)
+        why = say("chip.still-there-spent", code=code, spent=spent_words(policy))
+        isolate(turn, chip, by="budget", reason=why, code=code)
 
 
 class Why(NamedTuple):
@@ -69,7 +70,7 @@ def because_of(faults: list[Fault]) -> Why:
 def order_reset(turn: Turn, ring: Ring, why: Why) -> None:
     """Have the reset prepared, and count it. Its order goes out when it is noted that this is done."""
     assert not [c for c in on_ring(turn.node, ring) if c.running], "a reset under a running container"
-    reason = f"{why.cause}; nobody is on {listed(ring.chips)}"
+    reason = say("ring.cause-nobody-on", cause=why.cause, chips=ring.chips)
     order = ResetRing(turn.command_id("reset"), reason, ring.id, ring.chips, why.chips, why.codes)
     turn.commands.append(PrepareReset(turn.command_id("prepare"), reason, order))
     promise_shares(turn, ring)
@@ -77,7 +78,8 @@ def order_reset(turn: Turn, ring: Ring, why: Why) -> None:
     ring = turn.put_ring(
         replace(ring, resets=counted, reset=order.id, preparing=True, look=None, makes=0, make_at=None)
     )
-    turn.enter(ring, Phase.RESETTING, f"reset {len(counted)} of {turn.node.policy.reset.attempts}: {reason}")
+    most = turn.node.policy.reset.attempts
+    turn.enter(ring, Phase.RESETTING, say("ring.reset-number", number=len(counted), most=most, reason=reason))
 
 
 def reset_prepared(turn: Turn, fact: ResetPrepared) -> None:
@@ -99,9 +101,9 @@ def unsafe_reset(node: Node, ring: RingId) -> str:
     known = node.rings[ring]
     running = [c.name for c in on_ring(node, known) if c.running]
     if running:
-        return f"{running[0]} runs on ring {ring}"
+        return say("ring.runs-on", name=running[0], ring=ring)
     spent = len(resets_within(known, known.resets[-1], node.policy.reset.window)) if known.resets else 0
-    return "" if 0 < spent <= node.policy.reset.attempts else f"{spent} resets are over the budget"
+    return "" if 0 < spent <= node.policy.reset.attempts else say("ring.over-budget", count=spent)
 
 
 def reset_done(turn: Turn, fact: ResetDone) -> None:
@@ -116,14 +118,14 @@ def reset_done(turn: Turn, fact: ResetDone) -> None:
     if fact.error:
         reset_failed(turn, ring, fact.error)
     else:
-        verify(turn, ring, "the driver took the reset")
+        verify(turn, ring, say("ring.taken"))
 
 
 def refused(turn: Turn, ring: Ring, why: str) -> Ring:
     """Nothing was reset: that costs no budget, and is tried again, after a wait that grows."""
     refusals, since = ring.refusals + 1, ring.refused or turn.at
     ring = replace(ring, resets=ring.resets[:-1], reset=None, preparing=False, refusals=refusals, refused=since)
-    ring = turn.enter(turn.put_ring(ring), Phase.WAITING, f"nothing was reset: {why}")
+    ring = turn.enter(turn.put_ring(ring), Phase.WAITING, say("ring.nothing-reset", why=why))
     again = turn.at + backed_off(REFUSED, min(REFUSED_MOST, turn.node.policy.reset.backoff_max), refusals)
     return turn.put_ring(replace(ring, refused_until=again, deadline=again))
 
@@ -155,7 +157,7 @@ def chips_tested(turn: Turn, fact: ChipsTested) -> None:
             BOOT,
             TEST,
         ):
-            isolate(turn, chip, by=TEST, reason=f"it failed the test: {words}", code=isolation.code)
+            isolate(turn, chip, by=TEST, reason=say("chip.failed-test", words=words), code=isolation.code)
     used = used_chips(turn.node, ring)
     ring = replace(ring, failed={chip: words for chip, words in fact.failed.items() if chip in used})
     ring = replace(ring, deadline=turn.at + turn.node.policy.reset.boot)
@@ -174,8 +176,8 @@ def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
     failures = ring.failures + 1
     again = turn.at + backed_off(policy.backoff, policy.backoff_max, failures)
     was_reset = ring.began is None or any(at >= ring.began for at in ring.resets)
-    what = f"reset {failures} of this episode did not cure" if was_reset else "the chips are not well"
-    ring = turn.enter(ring, Phase.WAITING, f"{what}: {why}")
+    failed = say("ring.did-not-cure", number=failures, why=why) if was_reset else say("ring.not-well", why=why)
+    ring = turn.enter(ring, Phase.WAITING, failed)
     turn.put_ring(replace(ring, failures=failures, not_before=again))
 
 
@@ -202,7 +204,7 @@ def verifying(turn: Turn, ring: Ring) -> None:
     if why and (tardy := _tardy(turn, ring, used)):
         _keep_out(turn, ring, tardy)
     elif why and late:
-        reset_failed(turn, ring, f"{why} {span(boot)} after the reset")
+        reset_failed(turn, ring, say("ring.after-reset", why=why, length=boot))
     elif why:
         look_again(turn, turn.put_ring(replace(ring, reason=why)))
     else:
@@ -237,7 +239,7 @@ def _keep_out(turn: Turn, ring: Ring, tardy: Tardy) -> None:
             turn.ask_read(ring, f"do {listed(tardy.chips)} boot still?", not_older=turn.at)
         return
     for chip in tardy.chips:
-        isolate(turn, chip, by=BOOT, reason="it has not come up since its reset", code=None)
+        isolate(turn, chip, by=BOOT, reason=say("chip.not-up"), code=None)
     verifying(turn, turn.ring(ring.id))
 
 
@@ -255,14 +257,15 @@ def _verified(turn: Turn, ring: Ring) -> None:
     end_momentary(turn, ring)
     faults = handled_faults(turn.node, ring)
     if faults:
-        reset_failed(turn, ring, f"{cause_of(faults)} is still there")
+        reset_failed(turn, ring, say("ring.still-there", cause=cause_of(faults)))
         return
     if is_untested(turn.node, ring):
         begin_test(turn, ring)
         return
     apart = booting_apart(turn.node, ring)
-    why = f"{listed(apart)} boots still, and every other chip is well" if apart else "every chip has booted and is well"
-    why += ", and has passed its test" if ring.test is not None else ""
+    why = say("ring.apart-boots", chips=sorted(apart)) if apart else say("ring.all-well")
+    if ring.test is not None:
+        why = say("ring.and-passed", well=why)
     turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, why)
 
 
@@ -286,12 +289,13 @@ def unready(turn: Turn, ring: Ring, chips: Sequence[ChipId]) -> str:
     """Return why these chips of the ring cannot be used yet, in words, or nothing."""
     reports = [turn.node.reports[c] for c in chips if c in turn.node.reports]
     if silent := [r for r in reports if r.error]:
-        return f"chip {silent[0].chip} does not answer: {silent[0].error}"
+        return say("ring.chip-does-not-answer", chip=silent[0].chip, error=silent[0].error)
     if ring.read is None or ring.since is None or ring.read < ring.since:
-        return f"the state of {listed(ring.chips)} is asked for"
+        return say("ring.state-asked", chips=ring.chips)
     if is_in_reset(turn.node, ring):
-        return f"the call that resets {listed(ring.chips)} has not come back"
+        return say("ring.not-come-back", chips=ring.chips)
     booting, unwell = [r.chip for r in reports if not r.booted], next((r.unwell for r in reports if r.unwell), "")
     if booting:
-        return f"{listed(booting)} not booted yet" + (f": {unwell}" if unwell else "")
+        why = say("ring.not-booted", chips=booting)
+        return say("word.because", what=why, why=unwell) if unwell else why
     return unwell or failed_words(ring, chips)

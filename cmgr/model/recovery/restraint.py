@@ -18,7 +18,7 @@ from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.rings import Ring
-from cmgr.words import counted
+from cmgr.sentences.sentence import say
 
 HOUR = timedelta(hours=1)
 
@@ -49,7 +49,7 @@ def let_go(turn: Turn) -> None:
                 turn.put_ring(replace(ring, reason=""))
     restraint = turn.node.restraint
     if restraint.since is not None and not restraint.kept:
-        turn.note(NoteKind.WARNING, "no ring is kept back any more")
+        turn.note(NoteKind.WARNING, say("ring.none-kept-back"))
         turn.node = replace(turn.node, restraint=replace(restraint, since=None, reason="", waived=frozenset()))
 
 
@@ -74,11 +74,9 @@ def _why(node: Node, opened: tuple[datetime, ...]) -> str:
     limits = node.policy.limits
     busy = [r for r in node.rings.values() if r.keeps_others and _stops(node, r)]
     if len(busy) >= limits.rings_at_once:
-        verb = "is" if len(busy) == 1 else "are"
-        return f"{counted(len(busy), 'ring')} {verb} in an episode that stops containers (limits.rings_at_once)"
+        return say("ring.limit-rings", count=len(busy))
     if len(opened) >= limits.episodes_per_hour:
-        began = "that stops containers began" if len(opened) == 1 else "that stop containers began"
-        return f"{counted(len(opened), 'episode')} {began} within an hour (limits.episodes_per_hour)"
+        return say("ring.limit-episodes", count=len(opened))
     # A ring that was held up once waits for a person, although others are through by now.
     return node.restraint.reason
 
@@ -88,14 +86,13 @@ def _keep_back(turn: Turn, ring: Ring, why: str) -> None:
     if ring.id in restraint.kept:
         return
     if restraint.since is None:
-        text = f"{why}: this may be the driver rather than the chips, so no other ring begins until a person has looked"
-        turn.note(NoteKind.WARNING, f"{text}: cmgr resume --all")
+        turn.note(NoteKind.WARNING, say("ring.perhaps-driver", why=why))
         restraint = replace(restraint, since=turn.at, reason=why)
     kept = {**restraint.kept, ring.id: turn.at}
     turn.node = replace(turn.node, restraint=replace(restraint, kept=kept))
-    reason = f"kept back, because {why}; cmgr resume --all lets it begin"
+    reason = say("ring.kept-back", why=why)
     turn.put_ring(replace(ring, reason=reason))
-    turn.note(NoteKind.WARNING, f"ring {ring.id} is {reason}", ring)
+    turn.note(NoteKind.WARNING, say("ring.is-kept-back", ring=ring.id, kept=reason), ring)
 
 
 def _without(restraint: Restraint, ring: RingId) -> Restraint:

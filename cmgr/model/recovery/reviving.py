@@ -19,10 +19,10 @@ from cmgr.model.recovery.attempt import Came, mute, try_reset
 from cmgr.model.recovery.resetting import Why, look_again
 from cmgr.model.scope import active_faults, observing, spent_words, used_chips
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
@@ -40,8 +40,9 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
         return True
     look_again(turn, ring)
     failed = all(chip in ring.failed for chip in down)
-    cause = f"{listed(down)} {'failed the test' if failed else 'did not come up after the last reset'}"
-    came = try_reset(turn, ring.id, Why(cause, tuple(sorted(down)), frozenset()))
+    chips = sorted(down)
+    cause = say("ring.did-not-pass", chips=chips) if failed else say("ring.did-not-come-up", chips=chips)
+    came = try_reset(turn, ring.id, Why(cause, tuple(chips), frozenset()))
     if came is Came.SPENT:
         return _give_up(turn, down, spent_words(turn.node.policy.reset))
     return came is Came.SILENT and give_up_silent(turn, turn.ring(ring.id), down)
@@ -60,17 +61,16 @@ def give_up_refused(turn: Turn, ring: Ring, due: Mapping[ChipId, str]) -> bool:
     if ring.refused is None or comes_back or turn.at < ring.refused + turn.node.policy.reset.boot:
         return False
     why = ring.spared.why if ring.spared is not None else ring.reason
-    return _give_up(turn, due, f"it cannot be reset again: {why}")
+    return _give_up(turn, due, say("chip.cannot-be-reset", why=why))
 
 
 def give_up_silent(turn: Turn, ring: Ring, due: Mapping[ChipId, str]) -> bool:
     """Isolate the chips that do not answer, and those that the reset is due for. Return that some were given up."""
     silent, since = mute(turn, ring), ring.silent or turn.at
-    unanswered = {c: "it does not answer" for c in silent if c not in turn.node.isolations}
-    _give_up(turn, unanswered, "that keeps its ring from a reset")
+    unanswered = {c: say("chip.does-not-answer") for c in silent if c not in turn.node.isolations}
+    _give_up(turn, unanswered, say("chip.keeps-ring"))
     kept = {chip: why for chip, why in due.items() if chip not in turn.node.isolations}
-    because = f"{listed(silent)} did not answer for {span(turn.at - since)}, so that its ring cannot be reset"
-    return _give_up(turn, kept, because)
+    return _give_up(turn, kept, say("chip.ring-cannot-be-reset", chips=silent, length=turn.at - since))
 
 
 def _give_up(turn: Turn, chips: Mapping[ChipId, str], because: str) -> bool:
@@ -78,12 +78,13 @@ def _give_up(turn: Turn, chips: Mapping[ChipId, str], because: str) -> bool:
         code = next((f.code for f in active_faults(turn.node, chip) if f.level.handled), None)
         ring = turn.ring_of(chip)
         by = TEST if ring is not None and chip in ring.failed else "budget"
-        isolate(turn, chip, by=by, reason=f"{chips[chip]}, and {because}", code=code)
+        isolate(turn, chip, by=by, reason=say("chip.and", what=chips[chip], because=because), code=code)
     return True
 
 
 def _down(node: Node, ring: Ring) -> dict[ChipId, str]:
     """Return the chips that another reset is due for, though no fault may be left, and what is wrong with each."""
     reports = (node.reports.get(chip) for chip in used_chips(node, ring))
-    down = {r.chip: "it has not come up after a reset" for r in reports if r is not None and not r.is_up}
-    return down | {c: f"it failed the test: {ring.failed[c]}" for c in used_chips(node, ring) if c in ring.failed}
+    down: dict[ChipId, str] = {r.chip: say("chip.not-up-after") for r in reports if r is not None and not r.is_up}
+    failed = (chip for chip in used_chips(node, ring) if chip in ring.failed)
+    return down | {chip: say("chip.failed-test", words=ring.failed[chip]) for chip in failed}

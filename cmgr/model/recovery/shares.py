@@ -23,6 +23,7 @@ from cmgr.model.values.messages.reset_facts import SharesMade
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import say
 
 FIRST = timedelta(seconds=1)
 LATEST = timedelta(seconds=30)
@@ -52,11 +53,11 @@ def bring_back(turn: Turn, ring: Ring) -> str:
     """
     wanted = {} if observing(turn.node) else shares_to_make(turn.node, ring)
     if not wanted and (unheard := _unheard(turn.node, ring)):
-        return f"whether {listed(unheard)} has its shares is not known yet"
+        return say("ring.shares-unknown", chips=unheard)
     if not wanted and ring.making is None:
         _settle(turn, ring)
         return ""
-    words = f"{_titles(wanted)} of {listed(wanted)} is made again" if wanted else "shares are made again"
+    words = say("ring.shares-made", shares=_titles(wanted), chips=[*wanted]) if wanted else say("ring.shares-are-made")
     due = ring.make_at is None or turn.at >= ring.make_at
     if ring.making is not None or (ring.makes and ring.asked is not None) or not due:
         return words
@@ -69,7 +70,7 @@ def _make(turn: Turn, ring: Ring, lost: Mapping[ChipId, tuple[Share, ...]]) -> N
         return
     command = MakeShares(turn.command_id("shares"), f"{_titles(lost)} is missing since the reset", ring.id, lost)
     turn.commands.append(command)
-    turn.note(NoteKind.ACTION, f"make {_titles(lost)} of {listed(lost)} again", ring)
+    turn.note(NoteKind.ACTION, say("ring.makes-shares", shares=_titles(lost), chips=[*lost]), ring)
     turn.put_ring(replace(turn.ring(ring.id), making=command.id, makes=ring.makes + 1, make_at=None))
 
 
@@ -96,7 +97,7 @@ def shares_made(turn: Turn, fact: SharesMade) -> None:
     if ring is None or ring.making != fact.command:
         return
     if fact.error:
-        turn.note(NoteKind.RESULT, f"shares of {listed(ring.chips)} could not be made again: {fact.error}", ring)
+        turn.note(NoteKind.RESULT, say("ring.shares-failed", chips=ring.chips, error=fact.error), ring)
     put_chips(turn, {c: _tried(turn.node.chips[c], fact.error) for c in ring.chips if c in turn.node.chips})
     again = turn.at + backed_off(FIRST, LATEST, ring.makes)
     ring = turn.put_ring(replace(turn.ring(ring.id), making=None, make_at=again))
@@ -128,7 +129,7 @@ def _tell(turn: Turn, ring: Ring, before: Chip, now: Chip) -> None:
     left = {share.id for share in now.shares}
     gone = tuple(share for share in before.shares if share.id not in left)
     if back:
-        turn.note(NoteKind.RESULT, f"chip {now.id} has {_titles({now.id: back})} after the reset", ring)
+        turn.note(NoteKind.RESULT, say("ring.shares-back", chip=now.id, shares=_titles({now.id: back})), ring)
     if gone:
-        text = f"chip {now.id} has lost {_titles({now.id: gone})} in the reset, which no container asks for"
+        text = say("ring.shares-lost", chip=now.id, shares=_titles({now.id: gone}))
         turn.note(NoteKind.WARNING, text, ring)

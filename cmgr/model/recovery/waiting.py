@@ -30,7 +30,7 @@ from cmgr.model.scope import (
 from cmgr.model.sparing import Obstacle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, tells_of_users, unit_of
-from cmgr.model.values.chips import ChipReport, listed
+from cmgr.model.values.chips import ChipReport, Process, listed
 from cmgr.model.values.faults import Fault, Level
 from cmgr.model.values.handling.policy import NO_TIME, Strategy, look_again_after
 from cmgr.model.values.holds import HoldState
@@ -38,7 +38,7 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import RuntimeState
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 LOOK_AGAIN = timedelta(milliseconds=50)
 
@@ -83,22 +83,25 @@ def _wait(turn: Turn, obstacle: Obstacle, ring: Ring) -> None:
 def _stops(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     for hold in holds_on(turn.node, ring):
         if hold.is_to_end and hold.attempt.error:
-            return Obstacle(f"{hold.name} cannot be stopped: {hold.attempt.error}", hold.attempt.retry_at)
+            why = say("ring.cannot-be-stopped", name=hold.name, error=hold.attempt.error)
+            return Obstacle(why, hold.attempt.retry_at)
         if hold.is_to_end:
-            return Obstacle(f"{hold.name} is being stopped")
+            return Obstacle(say("ring.is-being-stopped", name=hold.name))
+        if hold.is_being_started and hold.state is HoldState.STARTING:
+            return Obstacle(say("ring.is-started-then-stopped", name=hold.name))
         if hold.is_being_started:
-            then = ", and is stopped after that" if hold.state is HoldState.STARTING else " (forgotten)"
-            return Obstacle(f"{hold.name} is just being started{then}")
+            return Obstacle(say("ring.is-started-forgotten", name=hold.name))
     return None
 
 
 def _observed(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     if not observing(turn.node):
         return None
-    maintenance = turn.node.maintenance
-    what = f"recover {listed(ring.chips)} of {faults[0].code}" if faults else f"reset {listed(ring.chips)}"
+    maintenance, idle = turn.node.maintenance, why_idle(turn.node)
     until = maintenance.until if maintenance is not None else None
-    return Obstacle(f"{why_idle(turn.node)}: it would {what}", until)
+    if faults:
+        return Obstacle(say("ring.would-recover", idle=idle, chips=ring.chips, code=faults[0].code), until)
+    return Obstacle(say("ring.would-reset", idle=idle, chips=ring.chips), until)
 
 
 def _booting(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
@@ -114,7 +117,7 @@ def _boots(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     reports = filter(None, map(turn.node.reports.get, sorted({*apart, *used_chips(turn.node, ring)})))
     down = [report.chip for report in reports if not report.error and not report.booted]
     due = ring.resets[-1] + turn.node.policy.reset.boot if ring.resets else turn.at
-    return None if not down or turn.at >= due else Obstacle(f"{listed(down)} not booted yet", due)
+    return None if not down or turn.at >= due else Obstacle(say("ring.not-booted", chips=down), due)
 
 
 def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
@@ -122,13 +125,13 @@ def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | No
     level = faults[0].level
     policy = turn.node.policy.levels[level]
     risen = min(f.risen for f in faults if f.level is level)
-    what = f"{faults[0].code} ({level.name}) on chip {faults[0].chip}"
+    what = say("ring.fault-on-chip", code=faults[0].code, level=level.name, chip=faults[0].chip)
     if not policy.reset:
-        return Obstacle(f"{what} asks for no reset: it has to clear")
+        return Obstacle(say("ring.asks-for-no-reset", fault=what))
     due = risen + policy.reset_after
     if turn.at >= due:
         return None
-    return Obstacle(f"{what} is reset when it has lasted {span(policy.reset_after)}", due)
+    return Obstacle(say("ring.reset-when-lasted", fault=what, length=policy.reset_after), due)
 
 
 def _spares(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
@@ -138,9 +141,7 @@ def _spares(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
 def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     if ring.not_before is None or turn.at >= ring.not_before:
         return None
-    return Obstacle(
-        f"the last reset did not cure it ({ring.failures} of this episode); it is tried again", ring.not_before
-    )
+    return Obstacle(say("ring.tried-again", failures=ring.failures), ring.not_before)
 
 
 def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
@@ -155,17 +156,15 @@ def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
         if not users:
             return _mates_run(turn, ring, mates, scope)
     ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
-    who = ", ".join(_why_left(turn, ring, c) for c in users)
-    waits = f"the reset of {listed(ring.chips)} waits for {who}"
+    waits = say("ring.waits-for", chips=ring.chips, who=[_why_left(turn, ring, c) for c in users])
     until = _widens_at(turn, ring, users) if faults else None
     if until is None:
         return Obstacle(waits)
-    length = span(turn.node.policy.reset.widen_after or NO_TIME)
+    length = turn.node.policy.reset.widen_after or NO_TIME
     if turn.at < until:
-        return Obstacle(f"{waits}; after {length} of that the whole ring is stopped (reset.widen_after)", until)
-    names = ", ".join(c.name for c in users)
-    text = f"the reset of {listed(ring.chips)} has waited {length} for {names}: the whole ring is stopped"
-    turn.note(NoteKind.WARNING, f"{text} (reset.widen_after)", ring)
+        return Obstacle(say("ring.widens-after", waits=waits, length=length), until)
+    text = say("ring.widened", chips=ring.chips, length=length, names=[c.name for c in users])
+    turn.note(NoteKind.WARNING, say("ring.widened-by", widened=text), ring)
     # Its mates are held now, not at the next event: nothing else may happen for long.
     hold_in_scope(turn, turn.put_ring(replace(ring, widened=True)))
     return Obstacle(text, turn.at)
@@ -182,11 +181,9 @@ def _is_in_the_way(turn: Turn, ring: Ring, container: Container, scope: Scope) -
 def _mates_run(turn: Turn, ring: Ring, mates: Sequence[Container], scope: Scope) -> Obstacle:
     """Healthy ring mates run until the way is free: look whether it is."""
     look_who_is_there(turn, ring, ring.since)
-    names = ", ".join(c.name for c in mates)
     # Where they were given back since a look was late, who is in the way may have been found since.
     why = refuser(turn.node, ring, scope) or (ring.spared.why if ring.spared is not None else "")
-    verb = "runs" if len(mates) == 1 else "run"
-    return Obstacle(f"the reset of {listed(ring.chips)} waits, and {names} {verb} until nothing is in the way: {why}")
+    return Obstacle(say("ring.mates-run", chips=ring.chips, names=[c.name for c in mates], why=why))
 
 
 def look_who_is_there(turn: Turn, ring: Ring, since: datetime | None) -> None:
@@ -217,36 +214,38 @@ def _widens_at(turn: Turn, ring: Ring, users: Sequence[Container]) -> datetime |
 
 def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     """Say which running container is in the way, and why cmgr does not stop it."""
+    name = container.name
     if is_asked_for(turn.node, container):
-        return f"{container.name} (systemd is asked about its unit {container.unit})"
+        return say("ring.user-unit-asked", name=name, unit=container.unit)
     if container.unclear:
-        return f"{container.name} (nobody knows which chips it uses)"
+        return say("ring.user-unclear", name=name)
     if container.key in ring.theirs and is_fought_for(ring, container):
-        return f"{container.name} (something starts it again: a systemd unit, docker compose or a script)"
+        return say("ring.user-fought-for", name=name)
     if container.key in ring.theirs:
-        return f"{container.name} (started by hand, or forgotten)"
+        return say("ring.user-by-hand", name=name)
     if container.key in turn.node.holds:
-        return f"{container.name} (held, and it runs again)"
+        return say("ring.user-held", name=name)
     if not container.enabled:
-        return f"{container.name} (label {container.hands_off})"
+        return say("ring.user-label", name=name, label=container.hands_off)
     if container.auto_remove and container.strategy is None:
-        return f"{container.name} (started with --rm: a stop would remove it)"
+        return say("ring.user-rm", name=name)
     strategy = strategy_of(turn.node, container)
     if strategy is Strategy.SINGLE:
-        return f"{container.name} (not on a faulty chip; strategy ringRecover would stop it)"
-    return f"{container.name} (strategy {strategy})"
+        return say("ring.user-mate", name=name)
+    return say("ring.user-strategy", name=name, strategy=strategy)
 
 
 def _shares(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     if ring.making is None:
         return None
-    return Obstacle(f"the reset of {listed(ring.chips)} waits until its shares are made again, which is under way")
+    return Obstacle(say("ring.waits-for-shares", chips=ring.chips))
 
 
 def _runtimes(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     for state in tells_of_users(turn.node):
         if state.why_down:
-            return Obstacle(f"cannot ask {state.name} who uses {listed(ring.chips)}: {state.why_down}", state.ask_at)
+            why = say("ring.cannot-ask-who-uses", runtime=state.name, chips=ring.chips, error=state.why_down)
+            return Obstacle(why, state.ask_at)
     return None
 
 
@@ -257,11 +256,13 @@ def _other_rings(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | 
     busy = [r for r in others if r.phase is Phase.RESETTING] + [r for r in others if r.look is not None]
     boots = next((r for r in others if r.phase is Phase.VERIFYING), None)
     if boots is not None and any(chip.boots_alone for chip in map(turn.node.chips.get, ring.chips) if chip):
-        return Obstacle(f"ring {boots.id} boots, and until it has, the driver resets no other chip of this machine")
-    if len(busy) < turn.node.policy.reset.at_once:
+        return Obstacle(say("ring.other-boots", ring=boots.id))
+    most = turn.node.policy.reset.at_once
+    if len(busy) < most:
         return None
-    doing = "is being reset" if busy[0].phase is Phase.RESETTING else "is next to be reset"
-    return Obstacle(f"ring {busy[0].id} {doing}; {turn.node.policy.reset.at_once} at once")
+    if busy[0].phase is Phase.RESETTING:
+        return Obstacle(say("ring.other-is-reset", ring=busy[0].id, count=most))
+    return Obstacle(say("ring.other-is-next", ring=busy[0].id, count=most))
 
 
 def require_look(turn: Turn, ring: Ring) -> bool:
@@ -273,7 +274,7 @@ def require_look(turn: Turn, ring: Ring) -> bool:
                 turn.put_ring(replace(ring, free=None))  # Somebody came: the wait begins anew.
             return False
         # After a look that found somebody the reason stays until the next has an answer.
-        why = ring.reason if waits else f"the last look before the reset of {listed(ring.chips)}"
+        why = ring.reason if waits else say("ring.last-look", chips=ring.chips)
         ring = turn.put_ring(replace(ring, look=turn.at, ask_at=None, refused_until=None, deadline=None, reason=why))
     look = ring.look
     assert look is not None
@@ -309,7 +310,7 @@ def require_idle(turn: Turn, ring: Ring, level: Level) -> bool:
     due = free + idle
     if turn.at >= due:
         return True
-    reason = f"nobody is on {listed(ring.chips)}; a reset comes when that has lasted {span(idle)}"
+    reason = say("ring.idle-long-enough", chips=ring.chips, length=idle)
     turn.put_ring(replace(ring, free=free, look=None, ask_at=due, deadline=due, reason=reason))
     return False
 
@@ -318,9 +319,9 @@ def lasting_obstacle(turn: Turn, ring: Ring) -> Obstacle | None:
     """Return what keeps the ring from its reset, or would if all were stopped that can be, as far as the books know."""
     scope = widest_scope(turn.node, ring, turn.at)
     if who := refuser(turn.node, ring, scope):
-        return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}")
+        return Obstacle(say("ring.waits-for", chips=ring.chips, who=[who]))
     if ring.silent is not None:
-        return Obstacle("a chip of it does not answer")  # It is given up in its time.
+        return Obstacle(say("ring.chip-is-silent"))  # It is given up in its time.
     if ring.refused_until is not None and turn.at < ring.refused_until:
         return Obstacle(ring.reason, ring.refused_until)
     faults = handled_faults(turn.node, ring)
@@ -332,13 +333,21 @@ def lasting_obstacle(turn: Turn, ring: Ring) -> Obstacle | None:
 def _on_chips(turn: Turn, ring: Ring) -> str:
     """Say who or what the read-outs found on the ring's chips."""
     for chip in ring.chips:
-        report = turn.node.reports.get(chip, ChipReport(chip, error="it has not been read"))
+        report = turn.node.reports.get(chip, ChipReport(chip, error=say("ring.not-read")))
         if report.error:
-            return f"chip {chip} does not answer: {report.error}"
+            return say("ring.chip-does-not-answer", chip=chip, error=report.error)
         if users := users_listed(turn.node, chip):
-            first, container = users[0]
-            inside = f" of {container.name}" if container is not None else ""
-            inside += ", which is ignored," if container is not None and container.ignored else ""
-            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-            return f"process {first.pid} ({first.name or '?'}){inside}{more} is on chip {chip}"
+            first = _process(*users[0])
+            if len(users) == 1:
+                return say("ring.process-is-on", process=first, chip=chip)
+            return say("ring.processes-are-on", process=first, more=len(users) - 1, chip=chip)
     return ""
+
+
+def _process(process: Process, container: Container | None) -> str:
+    pid, name = process.pid, process.name or "?"
+    if container is None:
+        return say("ring.process", pid=pid, name=name)
+    if container.ignored:
+        return say("ring.process-of-ignored", pid=pid, name=name, container=container.name)
+    return say("ring.process-of", pid=pid, name=name, container=container.name)

@@ -7,6 +7,7 @@ from typing import NamedTuple, NewType
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
+from cmgr.sentences.sentence import Sentence
 
 FaultCode = NewType("FaultCode", str)
 """A fault's code in the one spelling that `catalog.normal_code` gives it."""
@@ -181,6 +182,6 @@ class Isolation:
     chip: ChipId
     since: datetime
     by: str
-    reason: str
+    reason: Sentence | str
     code: FaultCode | None = None
     clean_since: datetime | None = None

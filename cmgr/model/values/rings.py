@@ -15,6 +15,7 @@ from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.services.containers import ContainerKey
+from cmgr.sentences.sentence import Sentence
 
 
 class Phase(StrEnum):
@@ -109,7 +110,7 @@ class Ring:
     chips: tuple[ChipId, ...]
     phase: Phase = Phase.HEALTHY
     since: datetime | None = None
-    reason: str = ""
+    reason: Sentence | str = ""
     deadline: datetime | None = None
     episode: int = 0
     began: datetime | None = None

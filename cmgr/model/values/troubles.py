@@ -12,6 +12,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.hints import Order
 from cmgr.model.values.life import ThisLife
+from cmgr.sentences.sentence import Sentence, say
 
 
 class Severity(StrEnum):
@@ -158,8 +159,8 @@ class Trouble:
 
     kind: TroubleKind
     about: str
-    text: str
-    why: str = ""
+    text: Sentence | str
+    why: Sentence | str = ""
     hint: str = ""
     since: datetime | None = None
     stays: bool = False
@@ -182,7 +183,7 @@ class Trouble:
 
     @property
     def words(self) -> str:
-        return f"{self.text}: {self.why}" if self.why else self.text
+        return say("word.because", what=self.text, why=self.why) if self.why else self.text
 
 
 def trouble_id(kind: TroubleKind, about: str) -> str:

@@ -1,6 +1,7 @@
 """The table of everything that can be asked of the service. It routes, and the OpenAPI document is made from it."""
 
 from cmgr.config.roles import Role
+from cmgr.frozen import replace
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.openapi import document
 from cmgr.service.door.orders.chips import Orders
@@ -26,6 +27,7 @@ EXPORTED = (
     Arg("document", "string", "deviceinfo, cluster-device, fault-node, nodeinfo …", required=True),
     Arg("described", "boolean", "As kubectl describe cm shows it, which is no JSON."),
 )
+LANG = Arg("lang", "string", "The language of its sentences: zh; else en.")
 CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
 CONTAINER = "Its name, NAMESPACE/NAME, or id."
 
@@ -33,7 +35,8 @@ CONTAINER = "Its name, NAMESPACE/NAME, or id."
 def routes(answers: Answers, shown: Shown, orders: Orders, pages: Pages) -> tuple[Route, ...]:
     """Return the table. A new thing to ask is a new entry."""
     own = Route("GET", "/v1/openapi.json", "describe", lambda _request: document(table), "This document.")
-    table = (*_answers(answers), *_past(answers), *_shown(shown), *_orders(orders), *for_persons(pages), own)
+    told = (replace(route, args=(*(route.args or ()), LANG)) for route in (*_answers(answers), *_past(answers)))
+    table = (*told, *_shown(shown), *_orders(orders), *for_persons(pages), own)
     return table
 
 
@@ -106,6 +109,7 @@ def _shown(s: Shown) -> tuple[Route, ...]:
     args = (
         Arg("width", "integer", "The columns of the terminal; 80 at least."),
         Arg("zone", "string", "The time zone, such as Asia/Shanghai; else UTC."),
+        LANG,
     )
     return tuple(
         Route("GET", f"/v1/{do}/text", f"{do}-text", answer, f"What cmgr {do} prints.", args, kind=TEXT)

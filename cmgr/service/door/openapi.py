@@ -136,7 +136,7 @@ def schema(hint: Any, named: dict[str, Json]) -> Json:
         return {"type": "array", "items": schema(args[0], named)}
     if origin is dict:
         return {"type": "object", "additionalProperties": schema(args[1], named)}
-    return {"type": _TYPES[hint]}
+    return {} if hint is object else {"type": _TYPES[hint]}
 
 
 def _object(hint: Any, named: dict[str, Json]) -> Json:

@@ -11,6 +11,7 @@ from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Downtime, Outage, OutageCause
+from cmgr.sentences.sentence import messages
 from cmgr.service.door.lanes import lanes
 from cmgr.service.timing.period import Period
 from cmgr.store.history import EpisodeRow, NoteRow, Sought
@@ -137,7 +138,7 @@ def timeline(notes: Iterable[NoteRow], began: datetime) -> "list[shapes.Timeline
 
 def _about(note: NoteRow | Note) -> "shapes.Said":
     key, said = note.container, note.fault
-    return {
+    told: shapes.Said = {
         "kind": str(note.kind),
         "text": one_line(note.text),
         "chip": note.chip,
@@ -149,6 +150,9 @@ def _about(note: NoteRow | Note) -> "shapes.Said":
         "handling": None if said is None else said.handling,
         "assertion": None if said is None or said.assertion is None else said.assertion.value,
     }
+    if found := messages(text=note.text):
+        told["messages"] = found
+    return told
 
 
 def about_container(node: Node, database: Reader, text: str, now: datetime) -> "one_shapes.AboutContainer":

@@ -6,16 +6,23 @@ service that is older or does not answer.
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
 from cmgr.config.kinds import is_zone
 from cmgr.errors import BadRequest
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import ENGLISH, language_of, translated
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.routes import Page, Request, number_of
 from cmgr.shortcut import STATE
 from cmgr.view import status as view
 from cmgr.view.text import reading, render, texts
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+Document = TypeVar("Document")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +33,17 @@ class Shown:
     clock: Callable[[], datetime]
 
     def status(self, request: Request) -> Page:
-        told = self.answers.status(request)
+        told = _spoken(request, self.answers.status(request))
         return _page(texts.picture(told, self._sheet(request)), (STATE, reading.state(told)))
 
     def chips(self, request: Request) -> Page:
         # Measurements stand in no line, and take their time.
-        return _page(texts.chips({"chips": view.chips(self.answers.node())}, self._sheet(request)))
+        told: shapes.Chips = {"chips": view.chips(self.answers.node())}
+        return _page(texts.chips(_spoken(request, told), self._sheet(request)))
 
     def faults(self, request: Request) -> Page:
-        return _page(texts.faults(self.answers.faults(request), self._sheet(request), history=False))
+        told = _spoken(request, self.answers.faults(request))
+        return _page(texts.faults(told, self._sheet(request), history=False))
 
     def _sheet(self, request: Request) -> texts.Page:
         width = number_of(request, "width", render.WIDTH)
@@ -44,6 +53,10 @@ class Shown:
 
 def _page(lines: Iterable[str], *headers: tuple[str, str]) -> Page:
     return Page(render.block(lines).encode(), headers)
+
+
+def _spoken(request: Request, document: Document) -> Document:
+    return translated(document, language_of(str(request.args.get("lang", ENGLISH))))
 
 
 def _zone(name: str) -> tzinfo:

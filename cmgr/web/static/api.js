@@ -1,5 +1,7 @@
 // The page's way to its process: the session, readings, orders, and the stream of what happens.
 
+import { lang } from "./texts.js";
+
 const KEY = "cmgr";
 // This tab's own storage, for this address and port: a cookie would be sent to every port of this machine.
 let secret = sessionStorage.getItem(KEY) || "";
@@ -11,6 +13,9 @@ class Refusal extends Error {
   }
 }
 
+// The service says its sentences in this language, as far as it can.
+const spoken = (path) => (lang === "en" ? path : `${path}${path.includes("?") ? "&" : "?"}lang=${lang}`);
+
 async function send(method, path, body) {
   const headers = { Authorization: `Bearer ${secret}`, ...(body && { "Content-Type": "application/json" }) };
   const reply = await fetch(`/api/${path}`, { method, headers, body: body && JSON.stringify(body) })
@@ -20,7 +25,7 @@ async function send(method, path, body) {
 }
 
 const ask = async (...what) => (await send(...what)).json();
-export const read = async (path, form = "json") => (await send("GET", path))[form]();
+export const read = async (path, form = "json") => (await send("GET", spoken(path)))[form]();
 export const order = (what, args) => ask("POST", `orders/${what}`, args);
 
 export async function enter() {
@@ -46,7 +51,7 @@ export function forget() {
 
 // EventSource cannot send a header. Calls heard(name, data) for each event, heard("beat") before; returns when it has ended.
 export async function follow(heard) {
-  const reader = (await send("GET", "events")).body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await send("GET", spoken("events"))).body.pipeThrough(new TextDecoderStream()).getReader();
   let pending = "";
   for (;;) {
     const { value, done } = await reader.read();

@@ -59,10 +59,11 @@ export function runs(numbers) {
 
 export const ranges = (numbers) => runs(numbers).map(([a, b]) => (a === b ? a : `${a}–${b}`)).join(", ");
 
-// What the service says, in its own language; the times in it as they are here.
+// What the service says, in the page's language or in English; the times in it as they are here.
 const STAMP = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const local = (text) => text.replace(STAMP, (at) => when(at));
-export const said = (text) => (text && lang !== "en" ? html`<span lang="en">${local(text)}</span>` : text && local(text));
+const isForeign = (text) => lang !== "en" && !/\p{Script=Han}/u.test(text);
+export const said = (text) => (text && isForeign(text) ? html`<span lang="en">${local(text)}</span>` : text && local(text));
 
 // A hint of the service's, with the commands in it set apart.
 export const advice = (hint) => html`<span lang="en">${local(hint).split(/((?:cmgr|systemctl|journalctl) [^;,:]+)/).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}</span>`;

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.sentences.sentence import ENGLISH, catalog, pieces
 from tests.support.service import NOW, Service
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +29,8 @@ LEAST = 25
 
 
 def literals() -> Iterator[str]:
-    """Yield every text of the source."""
+    """Yield every text of the source and of the English catalog."""
+    yield from (text for id_ in catalog(ENGLISH) for text, _, _ in pieces(ENGLISH, id_))
     for module in (ROOT / "cmgr").rglob("*.py"):
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cmgr.config.roles import Role
 from cmgr.errors import CmgrError
+from cmgr.sentences.sentence import ENGLISH, language_of, translated
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.http.reception import Guest, Peer, Reception
 from cmgr.service.door.http.talk import Asked, Refused, Reply, as_json, refused
@@ -144,7 +145,8 @@ class Server:
             case Unwell():
                 return as_json(503, answer.value)
             case _:
-                return as_json(200, answer, *([("ETag", tag)] if tag is not None else []))
+                told = translated(answer, language_of(str(found.args.get("lang", ENGLISH))))
+                return as_json(200, told, *([("ETag", tag)] if tag is not None else []))
 
 
 def _has_left(guest: Guest) -> bool:

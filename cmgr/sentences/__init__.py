@@ -1,0 +1,1 @@
+"""Sentences for people, in more than one language: a catalog of messages for each."""

@@ -1,0 +1,208 @@
+"""Sentences: each is a message of the catalog with its arguments, and the English text of that.
+
+Rules:
+1. A sentence is a text, and is compared and hashed as one: whoever takes a text takes it. Only an f-string, a slice or
+   a join makes a bare text of it. Therefore a sentence that is put together of others is a message, too, with those as
+   arguments, and `parts` joins whole ones.
+2. The text stays as it was said. Another language is made of id and arguments when somebody asks for it; where that
+   cannot be, and of a bare text, it is the English one.
+3. Ids stand in the code as they are, never put together: a test looks for each call of `say`, and for its arguments.
+
+A catalog is a file of JSON for each language and area, by id. In a message `{name}` is an argument as it is, and
+`{name:kind}` is shown as one of `KINDS`, as a word of the catalog (`word`), or, with a bar, as the first for one or
+the second for any other number, or length of a list: `{names:runs|run}`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from string import Formatter
+from typing import Annotated, Any, TypedDict, TypeVar, cast
+
+from cmgr.words import runs, span, times
+
+ENGLISH, CHINESE = "en", "zh"
+LANGUAGES = (ENGLISH, CHINESE)
+
+AREAS = ("chip", "ring", "trouble", "word")
+"""The beginnings of ids up to the first dot: a file of its own in each catalog."""
+
+Arg = str | int | timedelta | Sequence["Arg"]
+
+Part = str | float | list["Part"]
+"""An argument as it is kept: a span in seconds."""
+
+
+class Message(TypedDict):
+    """A sentence as JSON, without its text. A sentence among the arguments has its text besides."""
+
+    id: Annotated[str, "which message it is"]
+    args: Annotated[dict[str, object], "its arguments by name; spans are seconds, a sentence has `id`, `args`, `text`"]
+
+
+Value = TypeVar("Value")
+
+_HERE = __file__.rpartition("/")[0]
+
+
+class Sentence(str):
+    """A text that knows of what message it was made."""
+
+    __slots__ = ("args", "id")
+
+    id: str
+    args: Mapping[str, Part]
+
+    def __new__(cls, text: str, id_: str, args: Mapping[str, Part]) -> "Sentence":
+        made = super().__new__(cls, text)
+        made.id, made.args = id_, args
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sentence, (str(self), self.id, self.args)
+
+
+def say(id_: str, **args: Arg) -> Sentence:
+    """Return this message with these arguments."""
+    kept = {name: _part(arg) for name, arg in args.items()}
+    return Sentence(_rendered(ENGLISH, id_, kept), id_, kept)
+
+
+def parts(sentences: Iterable[str]) -> str:
+    """Return whole sentences as one; nothing of none."""
+    told = [each for each in sentences if each]
+    if len(told) < 2:
+        return told[0] if told else ""
+    return say("word.parts", parts=told)
+
+
+def in_language(text: str, language: str) -> str:
+    """Return the text in this language; as it is where it has no message, or one that nobody can say."""
+    if language == ENGLISH or not isinstance(text, Sentence):
+        return text
+    try:
+        return _rendered(language, text.id, text.args)
+    except (OSError, LookupError, TypeError, ValueError):
+        return text  # A newer cmgr said it, or the catalog cannot be opened now.
+
+
+def translated(document: Value, language: str) -> Value:
+    """Return a document with its sentences in this language."""
+    if language == ENGLISH:
+        return document
+    return cast("Value", _translated(document, language))
+
+
+def _translated(told: object, language: str) -> object:
+    if isinstance(told, str):
+        return in_language(told, language)
+    if isinstance(told, Mapping):
+        return {key: _translated(value, language) for key, value in told.items()}
+    return [_translated(value, language) for value in told] if isinstance(told, list | tuple) else told
+
+
+def language_of(wished: str) -> str:
+    """Return the language that is wished with such a word: `zh`, `zh_CN.UTF-8`, `zh-Hans`; English for any other."""
+    return CHINESE if wished.casefold().startswith(CHINESE) else ENGLISH
+
+
+def messages(**texts: str) -> dict[str, Message]:
+    """Return the messages of those of these texts that are sentences."""
+    return {name: message(text) for name, text in texts.items() if isinstance(text, Sentence)}
+
+
+def message(said: Sentence) -> Message:
+    return {"id": said.id, "args": {name: _plain(part) for name, part in said.args.items()}}
+
+
+def sentence(text: str, told: Mapping[str, Any]) -> Sentence:
+    """Return the sentence that `message` has told of. Raises `LookupError` or `TypeError` for what is none."""
+    return Sentence(text, told["id"], {name: _taken(part) for name, part in told["args"].items()})
+
+
+def _part(arg: Arg) -> Part:
+    if isinstance(arg, timedelta):
+        return arg.total_seconds()
+    return arg if isinstance(arg, str | int) else [_part(each) for each in arg]
+
+
+def _plain(part: Part) -> Any:
+    if isinstance(part, Sentence):
+        return {**message(part), "text": str(part)}
+    return [_plain(each) for each in part] if isinstance(part, list) else part
+
+
+def _taken(told: Any) -> Part:
+    if isinstance(told, Mapping):
+        return sentence(told["text"], told)
+    return [_taken(each) for each in told] if isinstance(told, list) else told
+
+
+@cache
+def catalog(language: str) -> Mapping[str, str]:
+    """Return all messages of a language. Raises `OSError`."""
+    found: dict[str, str] = {}
+    for area in AREAS:
+        with open(f"{_HERE}/{language}/{area}.json", encoding="utf-8") as file:
+            found |= json.load(file)
+    return found
+
+
+# Like a module, at once: who has run out of descriptors could not open it later.
+catalog(ENGLISH)
+
+
+@cache
+def pieces(language: str, id_: str) -> tuple[tuple[str, str, str], ...]:
+    """Return a message as texts, each with the argument behind it, or none, and the kind of that."""
+    parsed = Formatter().parse(catalog(language)[id_])
+    return tuple((text, name or "", kind or "") for text, name, kind, _ in parsed)
+
+
+def _rendered(language: str, id_: str, args: Mapping[str, Part]) -> str:
+    told = ((text, _shown(language, kind, args[name]) if name else "") for text, name, kind in pieces(language, id_))
+    return "".join(part for piece in told for part in piece)
+
+
+def _shown(language: str, kind: str, part: Any) -> str:
+    if "|" in kind:
+        one, _, many = kind.partition("|")
+        return one if (part if isinstance(part, int) else len(part)) == 1 else many
+    if kind == "word":
+        return catalog(language).get(f"word.{part}", str(part))
+    if kind in _BETWEEN:
+        return _BETWEEN[kind][language].join(in_language(each, language) for each in part)
+    if kind:
+        return str(KINDS[kind][language](part))
+    return in_language(part, language) if isinstance(part, str) else str(part)
+
+
+_BETWEEN: Mapping[str, Mapping[str, str]] = {
+    "list": {ENGLISH: ", ", CHINESE: "、"},
+    "and": {ENGLISH: " and ", CHINESE: "和"},
+    "parts": {ENGLISH: "; ", CHINESE: "；"},
+}
+
+_UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "d": "天"}
+
+
+def _span(seconds: float) -> str:
+    return span(timedelta(seconds=seconds))
+
+
+def _chinese_span(seconds: float) -> str:
+    return " ".join(_UNITS.get(word, word) for word in _span(seconds).split())
+
+
+def _chips(chips: Sequence[int]) -> str:
+    return f"{'chip' if len(chips) == 1 else 'chips'} {runs(chips)}"
+
+
+KINDS: Mapping[str, Mapping[str, Any]] = {
+    "chips": {ENGLISH: _chips, CHINESE: lambda chips: f"芯片 {runs(chips)}"},
+    "span": {ENGLISH: _span, CHINESE: _chinese_span},
+    "exact": {ENGLISH: lambda seconds: f"{seconds:.3f} s", CHINESE: lambda seconds: f"{seconds:.3f} 秒"},
+    "times": {ENGLISH: times, CHINESE: lambda count: f"{count} 次"},
+}
+"""How arguments are shown, by kind and language, besides the joins of lists: `list`, `and` and `parts`."""

@@ -1,0 +1,97 @@
+"""Every message is there in each language, is said with its arguments, and has no words of the wrong language."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cmgr.sentences.sentence import CHINESE, ENGLISH, LANGUAGES, Arg, catalog, in_language, pieces, say
+
+ROOT = Path(__file__).parents[2]
+IDS = sorted(catalog(ENGLISH))
+
+HAN = re.compile(r"[\u4e00-\u9fff]")
+OTHER_SIGNS = re.compile(r"(?<=[\u4e00-\u9fff])[,:;()?]|[,:;()?](?=[\u4e00-\u9fff])")
+
+TYPED = re.compile(r"cmgr (?:[a-z]+ --[a-z]+|isolate|release|check)\b|--[a-z]+\b|[a-z_]+\.[a-z_]+|docker compose")
+"""Words that stand in every language as they are typed: commands, options, settings."""
+
+NAMES = {"cmgr", "systemd", "ringRecover", "runtimes"}
+
+
+def names(language: str, id_: str) -> set[str]:
+    return {name for _, name, _ in pieces(language, id_) if name}
+
+
+def sample(id_: str, count: int = 2) -> Mapping[str, Arg]:
+    """Return arguments of which no word is of any language; of what is counted there are so many."""
+    kinds: dict[str, str] = {}
+    for _, name, kind in (piece for language in LANGUAGES for piece in pieces(language, id_)):
+        if name and (name not in kinds or (kind and "|" not in kind)):
+            kinds[name] = kind
+    shown: Mapping[str, Any] = {
+        "chips": list(range(count)),
+        "span": timedelta(seconds=90),
+        "times": count,
+        "exact": timedelta(seconds=1.5),
+        "word": "waiting",
+        **dict.fromkeys(("list", "and", "parts"), ["◆", "◇"][:count]),
+    }
+    return {name: shown.get(kind, count if "|" in kind else "◆") for name, kind in kinds.items()}
+
+
+def said() -> Iterator[tuple[str, ast.Call]]:
+    for path in sorted((ROOT / "cmgr").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_catalog_has_every_message_with_the_arguments_of_the_english_one(language: str) -> None:
+    assert sorted(catalog(language)) == IDS
+    assert [id_ for id_ in IDS if names(language, id_) != names(ENGLISH, id_)] == []
+
+
+def test_whatever_is_said_is_in_the_catalog_and_has_its_arguments() -> None:
+    wrong, used = [], set[str]()
+    for place, call in said():
+        id_ = call.args[0].value if isinstance(call.args[0], ast.Constant) else None
+        given = {keyword.arg for keyword in call.keywords}
+        if not isinstance(id_, str) or id_ not in IDS or given != names(ENGLISH, id_):
+            wrong.append(f"{place}: {id_!r}")
+        else:
+            used.add(id_)
+    assert wrong == []
+    # A word of the catalog is the value of an argument.
+    assert [id_ for id_ in IDS if id_ not in used and (names(ENGLISH, id_) or not id_.startswith("word."))] == []
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_a_message_is_said_in_both_languages_and_has_no_word_of_the_other(id_: str) -> None:
+    for count in (1, 2):
+        english = say(id_, **sample(id_, count))
+        chinese = in_language(english, CHINESE)
+        assert not HAN.search(english)
+        assert chinese != english or id_ == "word.parts", "it is not said in Chinese"
+        bare = TYPED.sub("", chinese)
+        assert set(re.findall(r"[A-Za-z]{2,}", bare)) <= NAMES
+        assert set(TYPED.findall(english)) == set(TYPED.findall(chinese)), "a command or a setting is not the same"
+        assert OTHER_SIGNS.findall(chinese) == [], "English punctuation beside Chinese words"
+
+
+def test_the_words_of_the_table_are_used() -> None:
+    page = (ROOT / "docs" / "zh" / "terms.md").read_text()
+    terms = dict(re.findall(r"^\| ([a-z]+) \| ([\u4e00-\u9fff]+) \|", page, re.MULTILINE))
+    assert len(terms) > 30
+    wrong = []
+    for id_ in IDS:
+        english, chinese = say(id_, **sample(id_)), in_language(say(id_, **sample(id_)), CHINESE)
+        bare = set(re.findall(r"[A-Za-z]+", TYPED.sub("", english))) - NAMES
+        words = {word.removesuffix("s") for word in bare}
+        wrong += [f"{id_}: {term}, {terms[term]}" for term in words & terms.keys() if terms[term] not in chinese]
+    assert wrong == []

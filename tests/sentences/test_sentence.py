@@ -1,0 +1,82 @@
+"""A sentence is a text that can be said in another language."""
+
+import copy
+import json
+import pickle
+from datetime import timedelta
+
+from cmgr.sentences.sentence import (
+    CHINESE,
+    ENGLISH,
+    Sentence,
+    in_language,
+    language_of,
+    message,
+    messages,
+    parts,
+    say,
+    sentence,
+    translated,
+)
+
+WAITS = say("ring.waits-for", chips=(0, 1), who=[say("ring.user-held", name="web"), "someone"])
+CHINESE_WAITS = "芯片 0-1 的复位在等待 web（被持有，却又在运行）、someone"
+
+
+def test_a_sentence_is_its_english_text() -> None:
+    text = "the reset of chips 0-1 waits for web (held, and it runs again), someone"
+    assert text == WAITS
+    assert hash(WAITS) == hash(text)
+    assert json.dumps({"why": WAITS}) == json.dumps({"why": text})
+    assert type(f"{WAITS}") is str
+
+
+def test_a_sentence_within_a_sentence_is_said_in_the_other_language_too() -> None:
+    assert in_language(WAITS, CHINESE) == CHINESE_WAITS
+    assert in_language(WAITS, ENGLISH) is WAITS
+
+
+def test_a_copy_keeps_its_message() -> None:
+    for other in (copy.deepcopy(WAITS), pickle.loads(pickle.dumps(WAITS))):  # noqa: S301  # Our own bytes.
+        assert in_language(other, CHINESE) == CHINESE_WAITS
+
+
+def test_a_sentence_comes_back_from_json() -> None:
+    again = sentence(str(WAITS), json.loads(json.dumps(message(WAITS))))
+    assert again == WAITS
+    assert in_language(again, CHINESE) == CHINESE_WAITS
+
+
+def test_numbers_and_spans_are_said_as_each_language_has_them() -> None:
+    long = say("ring.came-back", count=3, window=timedelta(minutes=90))
+    assert long == "the fault came back 3 times in 1 h 30 min: is it gone this time?"
+    assert in_language(long, CHINESE) == "故障在 1 小时 30 分钟内又出现了 3 次：这次真的消除了吗？"
+    assert say("ring.tested", chips=[3]) == "chip 3 is tested"
+    assert say("ring.tested", chips=[0, 1]) == "chips 0-1 are tested"
+
+
+def test_whole_sentences_are_joined_and_a_bare_one_stays_as_it_is() -> None:
+    joined = parts(["", WAITS, say("ring.taken")])
+    assert joined == f"{WAITS}; the driver took the reset"
+    assert in_language(joined, CHINESE) == f"{CHINESE_WAITS}；驱动接受了复位"
+    assert parts([WAITS]) is WAITS
+    assert parts([]) == ""
+
+
+def test_foreign_words_and_messages_of_a_newer_cmgr_stay_english() -> None:
+    newer = Sentence("the moon is full", "moon.full", {})
+    other = Sentence("it waits", "ring.waits-for", {"chips": 7})
+    for text in ("no such device", newer, other):
+        assert in_language(text, CHINESE) is text
+
+
+def test_a_document_is_said_whole_and_tells_its_messages() -> None:
+    told = {"rings": [{"id": 0, "reason": WAITS, "chips": [0, 1], "since": None}], "names": ("web",)}
+    assert translated(told, CHINESE)["rings"][0]["reason"] == CHINESE_WAITS  # type: ignore[index]
+    assert translated(told, ENGLISH) is told
+    assert messages(text="web", why=WAITS) == {"why": message(WAITS)}
+
+
+def test_a_language_is_found_in_whatever_names_it() -> None:
+    assert [language_of(word) for word in ("zh", "zh_CN.UTF-8", "zh-Hans", "ZH")] == [CHINESE] * 4
+    assert [language_of(word) for word in ("", "C", "en_US.UTF-8", "de", "C.UTF-8")] == [ENGLISH] * 5

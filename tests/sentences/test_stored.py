@@ -1,0 +1,36 @@
+"""Sentences are stored as their text and their message, and a text without one stays as it is."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.faults import Isolation
+from cmgr.model.values.rings import Ring
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import CHINESE, in_language, say
+from cmgr.store import files, open_store
+from cmgr.store.reader import open_reader
+from tests.store import values
+
+TESTED, TOLD = say("ring.tested", chips=(0, 1)), "正在测试芯片 0-1"
+
+
+def test_what_was_decided_can_be_said_in_chinese_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / files.NAME
+    rings = {RingId(0): Ring(RingId(0), (), reason=TESTED), RingId(1): Ring(RingId(1), (), reason="no such device")}
+    trouble = Trouble(TroubleKind.BUG, "", TESTED, "docker: no")
+    isolation = Isolation(ChipId(0), values.NOW, "budget", TESTED)
+    node = replace(values.node(isolation), rings=rings, troubles={trouble.key: trouble})
+    note = replace(values.note(""), text=say("ring.enters", before="waiting", after="resetting", reason=TESTED))
+    with closing(open_store(path)) as store:
+        store.save(node, [], [note, values.note("docker: no")])
+    with open_reader(path) as reader:
+        kept, lines = reader.node(), reader.notes(None, 2)
+    (again,) = kept.troubles.values()
+    told = (*(ring.reason for ring in kept.rings.values()), kept.isolations[ChipId(0)].reason, again.text, again.why)
+    assert [in_language(text, CHINESE) for text in told] == [TOLD, "no such device", TOLD, TOLD, "docker: no"]
+    assert [in_language(line.text, CHINESE) for line in lines] == [f"等待 → 复位：{TOLD}", "docker: no"]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT reason FROM rings").fetchall() == [(TESTED,), ("no such device",)]
