@@ -161,7 +161,14 @@ def read(common: Common | Asked, do: str) -> Told[Any]:
 
         return translated(stored.ANSWERS[do](config, database, why), language)
 
-    return either(common, do if language == ENGLISH else f"{do}?lang={language}", stead)
+    if language != ENGLISH:
+        try:
+            return either(common, f"{do}?lang={language}", stead)
+        except ServiceDown:
+            raise
+        except CmgrError:
+            pass  # A service that is older than this command line takes no language, until it is restarted.
+    return either(common, do, stead)
 
 
 def spoken(common: Common, document: Document) -> Document:

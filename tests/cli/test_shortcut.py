@@ -19,6 +19,7 @@ from cmgr.cli import main, source
 from cmgr.config.roles import Role
 from cmgr.model.values.node import Node
 from cmgr.sentences.sentence import message, say
+from cmgr.service.door.api import LANG
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.view.status import Own
@@ -112,6 +113,22 @@ def test_whoever_reads_chinese_is_told_in_chinese_why_a_ring_waits(
     assert "正在停止 web" in short[1]
     (ring, *_) = json.loads(program.getvalue())["rings"]
     assert (ring["reason"], ring["messages"]["reason"]) == (stops, message(stops))
+
+
+def test_a_service_that_knows_no_languages_answers_in_english(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    older = [
+        replace(route, args=tuple(arg for arg in route.args if arg != LANG)) if route.args else route
+        for route in table(scenes.SERVICE, Books(scenes.recovering))
+    ]
+    server = ControlServer(home.socket, older, group=NO_GROUP)
+    server.start()
+    with closing(server):
+        for words in COMMANDS:
+            (short, _), (code, text) = both_ways([*words, "--config", str(home.config)], io.StringIO)
+            assert (short, code) == (None, 4 if "--check" in words else 0)
+            assert text
+            assert "lang" not in text
 
 
 def test_a_service_that_decides_nothing_has_its_exit_code(home: Home) -> None:
