@@ -27,8 +27,6 @@ The message does not repeat its cause: whoever prints an error walks `__cause__`
 Classes differ where the receiver acts differently, and nowhere else.
 """
 
-HANGS_HINT = "systemctl kill -s ABRT cmgr ends it, systemd starts it again, and journalctl -u cmgr says where it hung"
-
 
 class CmgrError(Exception):
     """A failure ("cannot …"), and what to do about it. It tells no secrets: others' words in it are looked through."""
@@ -142,7 +140,7 @@ class ServiceHangs(ServiceDown):
 
     exit_code = 5
 
-    def __init__(self, message: str, *, hint: str = HANGS_HINT, pid: int | None = None) -> None:
+    def __init__(self, message: str, *, hint: str, pid: int | None = None) -> None:
         super().__init__(message, hint=hint)
         self.pid = pid
 
@@ -150,11 +148,14 @@ class ServiceHangs(ServiceDown):
 def _clean(text: str) -> str:
     from cmgr import redact  # Its patterns take as long to compile as a short command lasts: only errors pay for that.
 
-    return redact.text(text)
+    cleaned = redact.text(text)
+    return text if cleaned == text else cleaned  # The same one: it may know its message.
 
 
 def _said(error: BaseException, before: str) -> str:
     """Return its text, of the system's errors without their number, and with the file unless that was said before."""
+    if isinstance(error, CmgrError):
+        return error.message
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     file = str(error.filename or "")
@@ -163,6 +164,11 @@ def _said(error: BaseException, before: str) -> str:
 
 def chain(error: BaseException) -> str:
     """Return the error and its causes as one line, each said once."""
+    return ": ".join(causes(error))
+
+
+def causes(error: BaseException) -> list[str]:
+    """Return the texts of the error and its causes, each said once."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None:
@@ -170,7 +176,7 @@ def chain(error: BaseException) -> str:
         if not parts or text not in parts[-1]:
             parts.append(text)
         current = current.__cause__
-    return ": ".join(parts)
+    return parts
 
 
 def sentence(error: BaseException, unsaid: str = "") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cmgr.errors import CmgrError, ConfigError, chain
-from cmgr.shortcut import INTERRUPTED, PATHS, given
+from cmgr.shortcut import INTERRUPTED, PATHS, given, locale
 
 USAGE = 2
 
@@ -101,12 +101,15 @@ def _nobody_reads() -> int:
 
 
 def _print(error: CmgrError) -> None:
-    _say(f"cmgr: {chain(error)}")
+    from cmgr.sentences.sentence import because, in_language, language_of, say
+
+    language = language_of(locale())
+    _say(f"cmgr: {in_language(because(error), language)}")
     if isinstance(error, ConfigError) and len(error.mistakes) > 1:  # A single one is the message itself.
         for mistake in error.mistakes:
             _say(f"  {mistake}")
     if error.hint:
-        _say(f"hint: {error.hint}")
+        _say(in_language(say("word.hint", hint=error.hint), language))
 
 
 def _other(error: Exception) -> int:

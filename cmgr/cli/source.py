@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from cmgr.errors import CmgrError, ConfigError, ServiceDown, ServiceHangs
-from cmgr.sentences.sentence import ENGLISH, language_of, translated
-from cmgr.service.door.client import GROUP_HINT, get
+from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
+from cmgr.service.door.client import get
 from cmgr.shortcut import DEFAULT_CONFIG, DEFAULT_SOCKET, locale
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ def _there(path: Path) -> bool:
     try:
         return path.exists()
     except PermissionError:
-        raise CmgrError(f"cannot look into {path.parent}: permission denied", hint=GROUP_HINT) from None
+        told = say("error.cannot-look-into", path=str(path.parent))
+        raise CmgrError(told, hint=say("error.to-join-the-group")) from None
 
 
 def database_of(config: Config) -> Path:

@@ -20,12 +20,13 @@ from functools import cache
 from string import Formatter
 from typing import Annotated, Any, TypedDict, TypeVar, cast
 
+from cmgr.errors import causes
 from cmgr.words import runs, span, times
 
 ENGLISH, CHINESE = "en", "zh"
 LANGUAGES = (ENGLISH, CHINESE)
 
-AREAS = ("chip", "ring", "trouble", "word")
+AREAS = ("chip", "error", "order", "ring", "trouble", "word")
 """The beginnings of ids up to the first dot: a file of its own in each catalog."""
 
 Arg = str | int | timedelta | Sequence["Arg"]
@@ -75,6 +76,14 @@ def parts(sentences: Iterable[str]) -> str:
     if len(told) < 2:
         return told[0] if told else ""
     return say("word.parts", parts=told)
+
+
+def because(error: BaseException) -> str:
+    """Return the error and its causes as `errors.chain` does, as a sentence."""
+    *before, told = causes(error)
+    for what in reversed(before):
+        told = say("word.because", what=what, why=told)
+    return told
 
 
 def in_language(text: str, language: str) -> str:
@@ -181,6 +190,7 @@ def _shown(language: str, kind: str, part: Any) -> str:
 _BETWEEN: Mapping[str, Mapping[str, str]] = {
     "list": {ENGLISH: ", ", CHINESE: "、"},
     "and": {ENGLISH: " and ", CHINESE: "和"},
+    "or": {ENGLISH: " or ", CHINESE: "或"},
     "parts": {ENGLISH: "; ", CHINESE: "；"},
 }
 
@@ -205,4 +215,4 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "exact": {ENGLISH: lambda seconds: f"{seconds:.3f} s", CHINESE: lambda seconds: f"{seconds:.3f} 秒"},
     "times": {ENGLISH: times, CHINESE: lambda count: f"{count} 次"},
 }
-"""How arguments are shown, by kind and language, besides the joins of lists: `list`, `and` and `parts`."""
+"""How arguments are shown, by kind and language, besides the joins of lists: `list`, `and`, `or` and `parts`."""

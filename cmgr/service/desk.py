@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from datetime import timedelta
 from typing import TypeVar
 
 from cmgr.errors import ServiceHangs, Unsure
 from cmgr.model.values.messages.facts import Fact, Ordered
+from cmgr.sentences.sentence import say
 from cmgr.service.inbox import Inbox
 from cmgr.service.part import Part, Step
 
@@ -24,10 +26,10 @@ def awaited(answer: Future[T], patience: float, take_back: Callable[[], bool]) -
     try:
         return answer.result(patience)
     except TimeoutError:
-        why = f"the service has not come to it within {patience:g} s"
+        why = say("error.not-come-to-it", length=timedelta(seconds=patience))
         if take_back():
-            raise ServiceHangs(f"cannot do it: {why}; nothing was done") from None
-        raise Unsure(f"cannot tell whether it is done: {why}", hint="cmgr status, and journalctl -u cmgr") from None
+            raise ServiceHangs(say("error.nothing-done", why=why), hint=say("error.to-end-it")) from None
+        raise Unsure(say("error.done-or-not", why=why), hint=say("error.status-and-journal")) from None
 
 
 class Desk(Part):

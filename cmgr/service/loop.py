@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from threading import Event as Flag
 
-from cmgr.errors import HANGS_HINT, CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
+from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.model.invariants import unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
 from cmgr.model.values.messages.commands import (
@@ -25,6 +25,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Clock, Store
+from cmgr.sentences.sentence import say
 from cmgr.service.inbox import Inbox
 from cmgr.service.log.setup import Log
 from cmgr.service.part import Step
@@ -109,7 +110,7 @@ class Loop:
         since = self._back
         if since is not None and now - since > HANGS:
             why = "its deciding thread does not come back: nothing is decided, and no order is taken"
-            yield Trouble(TroubleKind.SERVICE, "", "the service hangs", why, HANGS_HINT, since)
+            yield Trouble(TroubleKind.SERVICE, "", "the service hangs", why, say("error.to-end-it"), since)
 
     def drain(self) -> None:
         """Book the answers that came in last. Nothing is sent any more: the next life does that."""

@@ -17,10 +17,16 @@ IDS = sorted(catalog(ENGLISH))
 HAN = re.compile(r"[\u4e00-\u9fff]")
 OTHER_SIGNS = re.compile(r"(?<=[\u4e00-\u9fff])[,:;()?]|[,:;()?](?=[\u4e00-\u9fff])")
 
-TYPED = re.compile(r"cmgr (?:[a-z]+ --[a-z]+|isolate|release|check)\b|--[a-z]+\b|[a-z_]+\.[a-z_]+|docker compose")
+TYPED = re.compile(
+    r"cmgr (?:group resume|group|chips|history|web|inject|isolate|release|reload|check|status -o json|status)\b"
+    r"|(?:cmgr [a-z]+ )?--[a-z]+\b|\b(?:[A-Z]{2,} )*CODE\b|docs/machine\.md|\[\[[a-z.]+\]\]|[a-z_]+\.[a-z_]+|\"chip\""
+    r"|systemctl (?:start|restart|kill -s ABRT) cmgr|journalctl -u cmgr(?: -e)?|kill -CONT|usermod -aG cmgr USER"
+    r"|allow_injection = (?:true|false)|docker compose"
+)
 """Words that stand in every language as they are typed: commands, options, settings."""
 
-NAMES = {"cmgr", "systemd", "ringRecover", "runtimes"}
+_NAMES = "ConfigMap JSON RestartNPU cmgr false id pid ranktable ringRecover runtimes sudo systemd true uid"
+NAMES = set(_NAMES.split())
 
 
 def names(language: str, id_: str) -> set[str]:
@@ -39,7 +45,7 @@ def sample(id_: str, count: int = 2) -> Mapping[str, Arg]:
         "times": count,
         "exact": timedelta(seconds=1.5),
         "word": "waiting",
-        **dict.fromkeys(("list", "and", "parts"), ["◆", "◇"][:count]),
+        **dict.fromkeys(("list", "and", "or", "parts"), ["◆", "◇"][:count]),
     }
     return {name: shown.get(kind, count if "|" in kind else "◆") for name, kind in kinds.items()}
 

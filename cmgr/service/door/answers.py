@@ -19,10 +19,11 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.ports import ChipDriver, Diagnosing, Gauge, Runtime
+from cmgr.sentences.sentence import say
 from cmgr.service.door import records
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.orders.groups import there
-from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of, number_of
+from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of, number_of, unread
 from cmgr.service.parts.cdi_files import CdiFiles
 from cmgr.service.parts.exports import EVENTS, Exports
 from cmgr.service.parts.ranks import Ranks
@@ -167,7 +168,7 @@ class Answers:
         try:
             asked = period(when) if when else quarter_of(now)
         except ValueError as error:
-            raise BadRequest(f"cannot read the request: {error}", hint="such as 2026, 2026-Q4 or 2026-11") from error
+            raise BadRequest(unread(str(error)), hint=say("error.such-periods")) from error
         silent = {state.name: state.silent for state in self.node().runtimes.values() if state.silent is not None}
         with self._read() as database:
             return records.downtime(database, asked, now, self.reaction(), silent)
@@ -180,7 +181,7 @@ class Answers:
         return {"groups": [row for row in groups(self.node()) if row["name"] == name]}
 
     def ranktable(self, request: Request) -> Page:
-        name = there(request, self.node(), "make the rank table of")
+        name = there(request, self.node(), "ranktable")
         return Page(json.dumps(self.ranks.table(name)).encode())
 
     def fleet(self, request: Request) -> "group_shapes.Fleet":
@@ -201,7 +202,7 @@ class Answers:
         if name != EVENTS:
             return Page(self.exports.text(name, described=described))
         if described:
-            raise BadRequest(f"cannot export {EVENTS} described: they are in no ConfigMap")
+            raise BadRequest(say("error.not-described", document=EVENTS))
         with self._read() as database:
             return Page(self.exports.events(database.notes(None, MOST_EVENTS)))
 
@@ -231,7 +232,7 @@ class Answers:
     def _asked(self, request: Request) -> records.Asked:
         args = {name: str(value) for name, value in request.args.items()}
         if (outcome := args.get("outcome")) not in (None, *records.OUTCOMES):
-            raise BadRequest(f"cannot read the request: outcome must be one of {', '.join(records.OUTCOMES)}")
+            raise BadRequest(unread(say("error.must-be-one-of", name="outcome", those=records.OUTCOMES)))
         since = None if "since" not in args else self.now() - _length(args["since"])
         chips = None if "chip" not in args else _chips(args["chip"])
         return records.Asked(chips, args.get("container"), args.get("group"), outcome, since)
@@ -243,7 +244,7 @@ class Answers:
 def _limit(request: Request) -> int:
     limit = number_of(request, "limit", records.LIMIT)
     if not 0 < limit <= MOST:
-        raise BadRequest(f"cannot read the request: limit must be from 1 to {MOST}")
+        raise BadRequest(unread(say("error.from-one-to", name="limit", most=MOST)))
     return limit
 
 
@@ -251,13 +252,13 @@ def _chips(text: str) -> frozenset[ChipId]:
     try:
         return chips_in(text)
     except ValueError as part:
-        raise BadRequest(f"cannot read the request: {str(part)!r} is no chip", hint="such as 5 or 0-3,7") from part
+        told = unread(say("error.is-no-chip", text=repr(str(part))))
+        raise BadRequest(told, hint=say("error.such-as-chips")) from part
 
 
 def _length(text: str) -> timedelta:
     try:
         return min(duration(text), timedelta(days=3650))
     except ValueError as error:
-        raise BadRequest(
-            "cannot read the request: since must be a length of time", hint="such as 24h, 30m or 90d"
-        ) from error
+        told = unread(say("error.is-no-length", name="since"))
+        raise BadRequest(told, hint=say("error.such-lengths")) from error

@@ -35,8 +35,9 @@ CONTAINER = "Its name, NAMESPACE/NAME, or id."
 def routes(answers: Answers, shown: Shown, orders: Orders, pages: Pages) -> tuple[Route, ...]:
     """Return the table. A new thing to ask is a new entry."""
     own = Route("GET", "/v1/openapi.json", "describe", lambda _request: document(table), "This document.")
-    told = (replace(route, args=(*(route.args or ()), LANG)) for route in (*_answers(answers), *_past(answers)))
-    table = (*told, *_shown(shown), *_orders(orders), *for_persons(pages), own)
+    spoken = (*_answers(answers), *_past(answers), *_orders(orders))
+    told = (replace(route, args=(*(route.args or ()), LANG)) for route in spoken)
+    table = (*told, *_shown(shown), *for_persons(pages), own)
     return table
 
 

@@ -12,18 +12,18 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Generator, Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from cmgr.errors import HANGS_HINT, CmgrError, ConfigError, ServiceDown, ServiceHangs
+from cmgr.errors import BadRequest, CmgrError, ConfigError, ServiceDown, ServiceHangs
+from cmgr.sentences.sentence import ENGLISH, in_language, language_of, say, sentence
+from cmgr.shortcut import locale
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
 ANSWER_LIMIT = 64 * 1024 * 1024
-
-START_HINT = "start it: systemctl start cmgr; if it does not start: journalctl -u cmgr -e"
-GROUP_HINT = "join group cmgr (usermod -aG cmgr USER) and log in again, or use sudo"
 
 _LOOK_MILLISECONDS = 1000
 LOOKS = 10
@@ -60,7 +60,12 @@ def status(path: str | os.PathLike[str], patience: Patience = USUAL) -> "shapes.
 
 
 def order(path: str | os.PathLike[str], do: str, **args: object) -> dict[str, object]:
-    """Return what the service answers to this order. Blocks and raises as `get`."""
+    """Return what the service answers to this order, in the language of whoever types. Blocks and raises as `get`."""
+    language = language_of(locale())
+    if language != ENGLISH:
+        # A service that is older than this command line takes no language, and does nothing that it cannot read.
+        with contextlib.suppress(BadRequest):
+            return post(path, f"orders/{do}", **args, lang=language)
     return post(path, f"orders/{do}", **args)
 
 
@@ -141,17 +146,27 @@ def _status(head: bytes) -> int:
 
 
 def _foreign(path: str | os.PathLike[str]) -> CmgrError:
-    return CmgrError(f"cannot understand the answer from {path}", hint="is this cmgr's socket, and of this version?")
+    return CmgrError(say("error.foreign", path=str(path)), hint=say("error.is-this-the-socket"))
 
 
 def _error(status: int, told: dict[str, object]) -> CmgrError:
-    message, hint = str(told["error"]), str(told.get("hint", ""))
+    message, hint = _said(told, "error"), _said(told, "hint")
     if status == 504:
         return ServiceHangs(message, hint=hint)
-    mistakes = told.get("mistakes")
-    if isinstance(mistakes, list) and mistakes:
-        return ConfigError(message, mistakes=tuple(map(str, mistakes)), hint=hint)
-    return CmgrError(message, hint=hint)
+    found = told.get("mistakes")
+    mistakes = tuple(map(str, found)) if isinstance(found, list) else ()
+    if status == 400:
+        return BadRequest(message, mistakes=mistakes, hint=hint)
+    return ConfigError(message, mistakes=mistakes, hint=hint) if mistakes else CmgrError(message, hint=hint)
+
+
+def _said(told: Mapping[str, Any], key: str) -> str:
+    """Return a text of the service's with its message, if it tells that."""
+    text = str(told.get(key, ""))
+    try:
+        return sentence(text, told["messages"][key])
+    except (LookupError, TypeError, AttributeError):
+        return text
 
 
 def _exchange(path: str, request: bytes, patience: Patience) -> bytes:
@@ -171,7 +186,7 @@ def _await(connection: socket.socket, path: str, patience: Patience) -> None:
             return
         waited = until
         if until < patience.hangs:
-            _say_waiting(f"the service, pid {_pid(connection)}, has not answered for {until:g} s")
+            _say_waiting(say("error.not-answered", pid=_pid(connection), length=timedelta(seconds=until)))
         elif until < patience.most and not _answers_others(path):
             break
     raise _hangs(_pid(connection), waited)
@@ -192,15 +207,14 @@ def _answers_others(path: str) -> bool:
 
 
 def _say_waiting(why: str) -> None:
-    sys.stderr.write(f"cmgr: waiting: {why}\n")
+    told = in_language(say("error.waiting", why=why), language_of(locale()))
+    sys.stderr.write(f"cmgr: {told}\n")
     sys.stderr.flush()
 
 
 def _hangs(pid: int, seconds: float) -> ServiceHangs:
-    hint = f"somebody has stopped it; to let it go on: kill -CONT {pid}" if _is_stopped(pid) else HANGS_HINT
-    return ServiceHangs(
-        f"cannot hear from the service: it hangs: pid {pid} has not answered for {seconds:g} s", hint=hint, pid=pid
-    )
+    hint = say("error.to-let-it-go-on", pid=pid) if _is_stopped(pid) else say("error.to-end-it")
+    return ServiceHangs(say("error.hangs", pid=pid, length=timedelta(seconds=seconds)), hint=hint, pid=pid)
 
 
 def _pid(connection: socket.socket) -> int:
@@ -239,7 +253,7 @@ def _talking(path: str, patience: Patience) -> Iterator[socket.socket]:
         except TimeoutError as error:
             raise _hangs(_pid(connection), patience.hangs) from error
         except OSError as error:
-            raise ServiceDown(f"cannot talk to the service on {path}", hint="see journalctl -u cmgr") from error
+            raise ServiceDown(say("error.cannot-talk", path=path), hint=say("error.see-journal")) from error
 
 
 def _connect(connection: socket.socket, path: str, patience: Patience) -> None:
@@ -247,19 +261,20 @@ def _connect(connection: socket.socket, path: str, patience: Patience) -> None:
         if _is_accepted(connection, path, patience.told):
             return
         if patience.told < patience.hangs:
-            _say_waiting(f"the service has accepted nobody on {path} for {patience.told:g} s")
+            _say_waiting(say("error.accepts-nobody", path=path, length=timedelta(seconds=patience.told)))
             if _is_accepted(connection, path, patience.hangs - patience.told):
                 return
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         # The system's own words for it say less, and frighten.
         if _is_something_else(path):
-            raise ServiceDown(f"cannot reach the service: {path} is not a socket", hint="is the path right?") from None
-        raise ServiceDown(f"cannot reach the service: nobody listens on {path}", hint=START_HINT) from None
+            raise ServiceDown(say("error.is-no-socket", path=path), hint=say("error.is-the-path-right")) from None
+        raise ServiceDown(say("error.nobody-listens", path=path), hint=say("error.to-start")) from None
     except PermissionError:
-        raise CmgrError(f"cannot reach the service on {path}: permission denied", hint=GROUP_HINT) from None
+        raise CmgrError(say("error.not-permitted", path=path), hint=say("error.to-join-the-group")) from None
     except OSError as error:
-        raise CmgrError(f"cannot reach the service on {path}", hint="is the path right?") from error
-    raise ServiceHangs(f"cannot reach the service: it hangs: it has accepted nobody on {path} for {patience.hangs:g} s")
+        raise CmgrError(say("error.cannot-reach", path=path), hint=say("error.is-the-path-right")) from error
+    nobody = say("error.hangs-before", path=path, length=timedelta(seconds=patience.hangs))
+    raise ServiceHangs(nobody, hint=say("error.to-end-it"))
 
 
 def _is_accepted(connection: socket.socket, path: str, seconds: float) -> bool:

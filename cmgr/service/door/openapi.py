@@ -19,6 +19,7 @@ from typing import (
 )
 
 from cmgr import __version__
+from cmgr.sentences.sentence import Message
 from cmgr.service.door.routes import JSON, SVG, TEXT, Answering, Arg, Route, Unwell
 from cmgr.words import Json
 
@@ -32,6 +33,11 @@ _ERROR: Json = {
         "error": {"type": "string", "description": "What cannot be done, and why."},
         "hint": {"type": "string", "description": "What to do about it; it may be empty."},
         "mistakes": {"type": "array", "items": {"type": "string"}, "description": "Each thing to fix."},
+        "messages": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/components/schemas/Message"},
+            "description": "`id` and `args` of `error` and `hint`, for a program, or another language.",
+        },
     },
 }
 _REFUSALS = {
@@ -50,6 +56,7 @@ def document(routes: Sequence[Route]) -> Json:
     """Return the description of these routes."""
     paths: dict[str, Json] = {}
     named: dict[str, Json] = {"Error": _ERROR}
+    schema(Message, named)
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, named)
     return {

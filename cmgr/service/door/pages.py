@@ -13,6 +13,7 @@ from cmgr.config.roles import Role
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.troubles import Trouble
+from cmgr.sentences.sentence import say
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.orders.chips import named_user, text_of
 from cmgr.service.door.routes import Answer, Arg, Request, Route
@@ -68,7 +69,7 @@ class Pages:
         def answer(request: Request) -> Answer:
             session = self.sessions.ordering(text_of(request, "session"))
             if not self.orders:
-                raise CmgrError("cannot order on the page: web.orders = false", hint=f"cmgr {request.do}")
+                raise CmgrError(say("error.no-orders-on-page"), hint=f"cmgr {request.do}")
             route.refuse(session.role)
             args = {name: value for name, value in request.args.items() if name != "session"}
             return route.answer(replace(request, args=args, uid=session.uid, role=session.role, on_page=True))

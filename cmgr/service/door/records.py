@@ -11,7 +11,7 @@ from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Downtime, Outage, OutageCause
-from cmgr.sentences.sentence import messages
+from cmgr.sentences.sentence import messages, say
 from cmgr.service.door.lanes import lanes
 from cmgr.service.timing.period import Period
 from cmgr.store.history import EpisodeRow, NoteRow, Sought
@@ -59,8 +59,9 @@ def _keys(node: Node, database: Reader, asked: Asked) -> frozenset[ContainerKey]
     if name is not None and group is None:
         found |= database.called(name)
     if not found:
-        hint = "cmgr status lists them" if name is None else "cmgr history --all has what is remembered"
-        raise NotThere(f"cannot find {name[:80] if name is not None else f'group {group}'}", hint=hint)
+        if name is None:
+            raise NotThere(say("error.find-no-group", group=str(group)), hint=say("error.status-lists-them"))
+        raise NotThere(say("error.cannot-find", name=name[:80]), hint=say("error.history-has"))
     return found
 
 
@@ -91,7 +92,7 @@ def episode(database: Reader, number: int, now: datetime, most: int = MOST_NOTES
     """
     found = database.episode(number)
     if found is None:
-        raise NotThere(f"cannot show episode {number}: there is none", hint="cmgr history lists those that are kept")
+        raise NotThere(say("error.no-episode", number=number), hint=say("error.history-lists"))
     notes = timeline(database.notes(number, most), found.began)
     return {"episode": episode_row(found, now), "notes": notes, "lanes": lanes(notes)}
 
@@ -159,9 +160,10 @@ def about_container(node: Node, database: Reader, text: str, now: datetime) -> "
     """Return all about the container that is called so. Raises `StoreError`, and `NotThere` where that is not one."""
     found = about.named(node, text)
     if len(found) != 1:
-        names = ", ".join(called(node, key) for key in found)
-        why = f"that is said of {names}" if found else "cmgr has nothing to do with one that is called so"
-        raise NotThere(f"cannot show container {text[:80]}: {why}", hint="cmgr status has them all")
+        why = say("error.is-nobodys-name")
+        if found:
+            why = say("error.is-said-of", names=[called(node, key) for key in found])
+        raise NotThere(say("error.show-container", name=text[:80], why=why), hint=say("error.status-has-all"))
     known = node.containers.get(found[0])
     lives = frozenset(found) if known is None else _lives(database, [known])
     return about.container(node, found[0], _past(database, Sought(containers=lives), now))
@@ -171,7 +173,7 @@ def about_chip(node: Node, database: Reader, number: int, now: datetime) -> "one
     """Return all about a chip. Raises `StoreError`, and `NotThere` where there is none of this number."""
     chip = ChipId(number)
     if chip not in node.chips:
-        raise NotThere(f"cannot show chip {number}: there is none", hint="cmgr chips lists them")
+        raise NotThere(say("error.show-no-chip", chip=number), hint=say("error.chips-lists"))
     past = _past(database, Sought(chips=frozenset({chip})), now)
     faults = [fault_of_chip(node, fault) for fault in reversed(database.faults(most=LIMIT, chip=chip))]
     return about.chip(node, chip, past._replace(faults=faults))

@@ -18,9 +18,9 @@ from cmgr.errors import (
     StoreError,
     TooMany,
     Unsure,
-    chain,
 )
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import because, messages, say, translated
 from cmgr.words import json_of
 
 JSON = "application/json"
@@ -52,15 +52,19 @@ class Request:
 def flag_of(request: Request, name: str) -> bool:
     value = request.args.get(name, False)
     if not isinstance(value, bool):
-        raise BadRequest(f"cannot {request.do}: {name} must be true or false")
+        raise BadRequest(say("error.must-be-flag", do=request.do, name=name))
     return value
 
 
 def number_of(request: Request, name: str, usual: int = 0) -> int:
     value = request.args.get(name, usual)
     if not isinstance(value, int) or isinstance(value, bool) or value >= 1 << 63:
-        raise BadRequest(f"cannot read the request: {name} must be a number")
+        raise BadRequest(unread(say("error.is-no-number", name=name)))
     return value
+
+
+def unread(why: str) -> str:
+    return say("error.unread", why=why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +125,10 @@ class Route:
     def refuse(self, role: Role) -> None:
         """Raise `Denied` where this role does not allow it."""
         if role < (needed := Role.LOOK if self.method == "GET" else self.role):
-            told = f"you have {f'the role {role.name.lower()}' if role else 'no role'}"
-            hint = "group cmgr may; [[roles]] and [[reports.sources]] in the configuration say who else"
-            raise Denied(f"cannot {self.do}: it takes the role {needed.name.lower()}, {told}", hint=hint)
+            told = say("error.takes-role", do=self.do, role=needed.name.lower(), has=role.name.lower())
+            if not role:
+                told = say("error.takes-role-has-none", do=self.do, role=needed.name.lower())
+            raise Denied(told, hint=say("error.who-may"))
 
     def match(self, path: str) -> dict[str, str] | None:
         """Return what this path says for each `{name}` of the route's own, or None where it is another route."""
@@ -148,7 +153,7 @@ class WrongMethod(CmgrError):
     """There is such a path, for these methods only."""
 
     def __init__(self, method: str, allowed: str) -> None:
-        super().__init__(f"cannot answer {method[:20]}: this is for {allowed}")
+        super().__init__(say("error.wrong-method", method=method[:20], allowed=allowed))
         self.headers = (("Allow", allowed),)
 
 
@@ -167,7 +172,7 @@ def find(routes: Sequence[Route], method: str, target: str, body: bytes, role: R
     matching = {route.method: (route, args) for route in routes if (args := route.match(path)) is not None}
     if not matching:
         # The last route describes the others, or is the only one.
-        raise NotThere(f"cannot answer: there is no {path[:80]}", hint=f"there is {routes[-1].path}")
+        raise NotThere(say("error.no-path", path=path[:80]), hint=say("error.there-is", path=routes[-1].path))
     if "GET" in matching:
         matching["HEAD"] = matching["GET"]
     if method not in matching:
@@ -189,11 +194,11 @@ def _known(route: Route, args: Mapping[str, object]) -> Mapping[str, object]:
     names = [arg.name for arg in route.args or ()]
     for name in args:
         if name not in names:
-            one_of = f"one of {', '.join(names)}" if names else "it takes none"
-            raise BadRequest(f"cannot read the request: there is no argument {name[:40]!r}", hint=one_of)
+            one_of = say("error.one-of", those=names) if names else say("error.takes-none")
+            raise BadRequest(unread(say("error.no-argument", name=repr(name[:40]))), hint=one_of)
     for arg in route.args or ():
         if arg.required and arg.name not in args:
-            raise BadRequest(f"cannot read the request: {arg.name} is missing", hint=arg.says)
+            raise BadRequest(unread(say("error.is-missing", name=arg.name)), hint=arg.says)
     return args
 
 
@@ -206,11 +211,11 @@ def _value(name: str, text: str, kind: str) -> object:
     if kind == "integer":
         # As long as any number that is meant, and nothing that int() would take ages for.
         if not (text.isascii() and text.isdigit() and len(text) < 20):
-            raise BadRequest(f"cannot read the request: {name} must be a number")
+            raise BadRequest(unread(say("error.is-no-number", name=name)))
         return int(text)
     if kind == "boolean":
         if text not in ("true", "false"):
-            raise BadRequest(f"cannot read the request: {name} must be true or false")
+            raise BadRequest(unread(say("error.is-no-flag", name=name)))
         return text == "true"
     return text
 
@@ -221,9 +226,9 @@ def _said(body: bytes) -> dict[str, object]:
     try:
         said = json_of(body.decode())
     except ValueError as error:
-        raise BadRequest("cannot read the request: its body is not JSON", hint='send an object: {"chip": 3}') from error
+        raise BadRequest(unread(say("error.body-not-json")), hint=say("error.send-an-object")) from error
     if not isinstance(said, dict):
-        raise BadRequest("cannot read the request: its body must be an object", hint='such as {"chip": 3}')
+        raise BadRequest(unread(say("error.body-no-object")), hint=say("error.such-an-object"))
     return said
 
 
@@ -247,7 +252,9 @@ def status_of(error: CmgrError) -> int:
     return next(code for kind, code in STATUS if isinstance(error, kind))
 
 
-def refusal(error: CmgrError) -> dict[str, object]:
+def refusal(error: CmgrError, language: str) -> dict[str, object]:
     """Return what a peer is told of an error."""
     mistakes = error.mistakes if isinstance(error, ConfigError) else ()
-    return {"error": chain(error), "hint": error.hint, "mistakes": list(mistakes)}
+    said = {"error": because(error), "hint": error.hint}
+    told: dict[str, object] = {**translated(said, language), "mistakes": list(mistakes)}
+    return {**told, "messages": found} if (found := messages(**said)) else told

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from cmgr.config.roles import Role
 from cmgr.errors import NotIn, TooMany
 from cmgr.frozen import dataclass, replace
+from cmgr.sentences.sentence import say
 
 TICKET_SECONDS = 120.0
 SESSION_SECONDS = 12 * 3600.0
@@ -26,7 +27,6 @@ ORDERS = 60
 """Orders of one session within a minute; more are refused."""
 
 _MINUTE = 60.0
-_AGAIN = "type: cmgr web"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Sessions:
             now = self._clock()
             uid, role, until = self._tickets.pop(_digest(ticket), (-1, Role.NONE, now))
             if now >= until or not (role := min(role, self._role_of(uid))):
-                raise NotIn("cannot open the page: the link was used already, or is too old", hint=_AGAIN)
+                raise NotIn(say("error.link-is-old"), hint=say("error.type-web"))
             secret = secrets.token_urlsafe(32)
             session = Session(uid, role, now + SESSION_SECONDS, now)
             self._sessions[_digest(secret)] = session
@@ -86,7 +86,7 @@ class Sessions:
             now = self._clock()
             orders = _recent(session.orders, now)
             if len(orders) >= ORDERS:
-                raise TooMany("cannot order: too many orders within a minute", hint="wait a minute")
+                raise TooMany(say("error.too-many-orders"), hint=say("error.wait-a-minute"))
             session = self._sessions[_digest(secret)] = replace(session, orders=(*orders, now))
             return session
 
@@ -112,11 +112,11 @@ class Sessions:
         session = self._sessions.get(digest)
         if session is None or session.over(now):
             self._sessions.pop(digest, None)
-            raise NotIn("cannot go on: the page's session is over", hint=_AGAIN)
+            raise NotIn(say("error.session-over"), hint=say("error.type-web"))
         role = min(session.role, self._role_of(session.uid))
         if not role:
             del self._sessions[digest]
-            raise NotIn("cannot go on: you are in group cmgr no more, and have no role", hint=f"join it, then {_AGAIN}")
+            raise NotIn(say("error.no-role-any-more"), hint=say("error.join-then-web"))
         self._sessions[digest] = replace(session, role=role, seen=now)
         return self._sessions[digest]
 

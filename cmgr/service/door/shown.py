@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from cmgr.config.kinds import is_zone
 from cmgr.errors import BadRequest
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import ENGLISH, language_of, translated
+from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
 from cmgr.service.door.answers import Answers
-from cmgr.service.door.routes import Page, Request, number_of
+from cmgr.service.door.routes import Page, Request, number_of, unread
 from cmgr.shortcut import STATE
 from cmgr.view import status as view
 from cmgr.view.text import reading, render, texts
@@ -63,5 +63,5 @@ def _zone(name: str) -> tzinfo:
     if name in ("UTC", "Etc/UTC"):
         return UTC  # It has no file where there are no zones.
     if not is_zone(name):
-        raise BadRequest(f"cannot read the request: there is no time zone {name[:40]!r} here")
+        raise BadRequest(unread(say("error.no-zone", zone=repr(name[:40]))))
     return ZoneInfo(name)

@@ -20,6 +20,7 @@ from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.ports import ChipDriver, Drilling, SoftFault
+from cmgr.sentences.sentence import say
 from cmgr.service.part import Part
 from cmgr.words import span
 
@@ -86,11 +87,10 @@ class Drills(Part):
         """Return the fault that can be raised on this chip. Raises `CmgrError` where that cannot be."""
         try:
             if not isinstance(self._driver, Drilling):
-                raise DriverError("this driver cannot raise a fault by itself")
+                raise DriverError(say("error.raises-none"))
             return self._driver.soft_fault(chip)
         except DriverError as error:
-            hint = "cmgr inject CHIP CODE simulates one; on real chips with allow_injection = true"
-            raise CmgrError(f"cannot drill chip {chip}: {error.message}", hint=hint) from None
+            raise CmgrError(_cannot(chip, error.message), hint=say("error.to-inject")) from None
 
     def begin(self, chip: Chip, length: timedelta, who: str) -> Drill:
         """Return when the fault is raised. Blocks for up to 20 s. Raises `CmgrError`."""
@@ -99,7 +99,7 @@ class Drills(Part):
         with self._lock, drill.theirs:
             if (other := self._drill) is not None:
                 drill.line.close()
-                raise CmgrError(f"cannot drill chip {chip.id}: {other.who} drills chip {other.chip.id} just now")
+                raise CmgrError(_cannot(chip.id, say("error.drills-now", who=other.who, chip=other.chip.id)))
             self._drill = drill  # From now on it can be ended.
             begun = self._begun(drill, fault, length)
         lasts = f"{fault.code} on chip {chip.id}, for {span(length)} at most"
@@ -107,9 +107,9 @@ class Drills(Part):
         Thread(target=self._look_after, args=(drill, begun), name="drill", daemon=True).start()
         if not drill.known.wait(RAISES):
             drill.end("it was not raised in time")
-            raise CmgrError(f"cannot drill chip {chip.id}: the fault was not raised within {RAISES:g} s")
+            raise CmgrError(_cannot(chip.id, say("error.not-raised", length=timedelta(seconds=RAISES))))
         if not drill.raised and (ended := drill.ended) is not None:
-            raise CmgrError(f"cannot drill chip {chip.id}: {_said(ended)}")
+            raise CmgrError(_cannot(chip.id, _said(ended)))
         return drill
 
     def _begun(self, drill: Drill, fault: SoftFault, length: timedelta) -> Begun:
@@ -121,13 +121,13 @@ class Drills(Part):
         except CannotBegin as error:
             drill.line.close()
             self._drill = None
-            raise CmgrError(f"cannot drill chip {drill.chip.id}: {words[0]} {error.message}", hint=error.hint) from None
+            raise CmgrError(_cannot(drill.chip.id, f"{words[0]} {error.message}"), hint=error.hint) from None
 
     def end(self, who: str) -> Drill:
         """Have the drill that is under way ended. Raises `CmgrError` where there is none."""
         drill = self._drill
         if drill is None:
-            raise CmgrError("cannot end the drill: there is none", hint="cmgr status")
+            raise CmgrError(say("error.no-drill"), hint="cmgr status")
         drill.end(f"{who} ended it")
         return drill
 
@@ -164,6 +164,10 @@ class Drills(Part):
         self._tell(Remarked(text, drill.chip.ring, loud=not (drill.raised and ended.well)))
         drill.known.set()
         drill.over.set()
+
+
+def _cannot(chip: ChipId, why: str) -> str:
+    return say("error.cannot-chip", do="drill", chip=chip, why=why)
 
 
 def _said(ended: Ended) -> str:

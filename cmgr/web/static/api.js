@@ -26,7 +26,7 @@ async function send(method, path, body) {
 
 const ask = async (...what) => (await send(...what)).json();
 export const read = async (path, form = "json") => (await send("GET", spoken(path)))[form]();
-export const order = (what, args) => ask("POST", `orders/${what}`, args);
+export const order = (what, args) => ask("POST", `orders/${what}`, { ...args, ...(lang !== "en" && { lang }) });
 
 export async function enter() {
   const ticket = new URLSearchParams(location.hash.slice(1)).get("t");

@@ -66,7 +66,7 @@ const isForeign = (text) => lang !== "en" && !/\p{Script=Han}/u.test(text);
 export const said = (text) => (text && isForeign(text) ? html`<span lang="en">${local(text)}</span>` : text && local(text));
 
 // A hint of the service's, with the commands in it set apart.
-export const advice = (hint) => html`<span lang="en">${local(hint).split(/((?:cmgr|systemctl|journalctl) [^;,:]+)/).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}</span>`;
+export const advice = (hint) => html`<span lang=${isForeign(hint) ? "en" : lang}>${local(hint).split(/((?:cmgr|systemctl|journalctl) [^;,:；，：\p{Script=Han}]+)/u).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}</span>`;
 export const toDo = (hint) => html`<span class="label">${t("What to do")}</span> ${advice(hint)}`;
 
 // Signs beside words: colour alone says nothing to many.

@@ -23,6 +23,7 @@ from collections.abc import Callable, Hashable
 from cmgr.errors import CmgrError, Denied
 from cmgr.frozen import dataclass
 from cmgr.listener import credentials
+from cmgr.sentences.sentence import say
 from cmgr.service.door.http.talk import Asked, Refused, Reply, Talk, refused
 
 GUESTS = 64
@@ -214,7 +215,7 @@ class Reception:
             return
         guest = Guest(connection, peer, 0.0)
         if not self._admits(peer):
-            guest.unsent = guest.talk.answer(refused(403, Denied("cannot answer: you have no role here")), last=True)
+            guest.unsent = guest.talk.answer(refused(403, Denied(say("error.no-role"))), last=True)
             _sent(guest)
             connection.close()
             return
@@ -324,7 +325,7 @@ class Reception:
     def _begin_stream(self, guest: Guest, kind: str) -> None:
         del self._away[guest]
         if len(self._streams) >= STREAMS and not self._make_room_beside(guest):
-            full = CmgrError(f"cannot follow events: {STREAMS} others do", hint="end one of them")
+            full = CmgrError(say("error.too-many-follow", count=STREAMS), hint=say("error.end-one"))
             guest.unsent, guest.leaves = guest.talk.answer(refused(503, full), last=True), True
             self._await_sent(guest)
             return

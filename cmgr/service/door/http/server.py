@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cmgr.config.roles import Role
 from cmgr.errors import CmgrError
-from cmgr.sentences.sentence import ENGLISH, language_of, translated
+from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.http.reception import Guest, Peer, Reception
 from cmgr.service.door.http.talk import Asked, Refused, Reply, as_json, refused
@@ -107,19 +107,22 @@ class Server:
 
     def _reply(self, guest: Guest, asked: Asked) -> Reply | None:
         """Return the answer; None: it is a stream."""
+        language = ENGLISH
         try:
             # A role is looked at anew each time: a configuration may have taken it from him.
             role = self._role(guest.peer)
-            return self._answer(guest, asked, find(self._routes, asked.method, asked.target, asked.body, role), role)
+            found = find(self._routes, asked.method, asked.target, asked.body, role)
+            language = language_of(str(found.args.get("lang", ENGLISH)))
+            return self._answer(guest, asked, found, role)
         except (WrongMethod, NoPassword) as error:
-            return refused(status_of(error), error, *error.headers)
+            return refused(status_of(error), error, *error.headers, language=language)
         except CmgrError as error:
-            return refused(status_of(error), error)
+            return refused(status_of(error), error, language=language)
         except Exception as error:
             # The thread must outlive a bug in one request, and the peer must hear of it.
             self._report(f"cannot answer {asked.method[:20]} {asked.target[:80]}: please report it", error)
-            told = CmgrError("cannot answer: internal error of the service", hint="see journalctl -u cmgr")
-            return refused(500, told)
+            told = CmgrError(say("error.bug"), hint=say("error.see-journal"))
+            return refused(500, told, language=language)
 
     def _role(self, peer: Peer) -> Role:
         return self.roles.of(peer.uid, peer.groups)

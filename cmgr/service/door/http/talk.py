@@ -12,6 +12,7 @@ import h11
 
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import ENGLISH
 from cmgr.service.door.routes import JSON, refusal
 
 HEAD_LIMIT = 16 * 1024
@@ -167,8 +168,8 @@ def _header(head: h11.Request, wanted: bytes) -> str:
     return b", ".join(value for name, value in head.headers if name == wanted).decode("latin-1")
 
 
-def refused(status: int, error: CmgrError, *headers: tuple[str, str]) -> Reply:
-    return as_json(status, refusal(error), *headers)
+def refused(status: int, error: CmgrError, *headers: tuple[str, str], language: str = ENGLISH) -> Reply:
+    return as_json(status, refusal(error, language), *headers)
 
 
 def _now() -> str:

@@ -1,7 +1,8 @@
 """Orders of a person on the service's socket. Each is checked here, so that a refusal says why and what to do."""
 
 import pwd
-from collections.abc import Callable, Container
+from collections.abc import Callable
+from collections.abc import Container as Some
 from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from cmgr.config.reporters import Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.frozen import dataclass
 from cmgr.model.scope import chip_blocker, holds_on, is_spent, on_ring, spent_words, waiting_order, why_idle
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.catalog import is_of_machine, normal_code
 from cmgr.model.values.holds import HoldState
@@ -30,8 +31,9 @@ from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered
 from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.rings import REBOOTING, Ring, resets_within
-from cmgr.model.values.services.containers import ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import ChipDriver, Injector
+from cmgr.sentences.sentence import say
 from cmgr.service.door import previews
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.groups import GroupOrders
@@ -41,7 +43,7 @@ from cmgr.service.door.routes import Request, flag_of
 from cmgr.service.work.drilling import Drill, Drills
 from cmgr.view import status as view
 from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
-from cmgr.words import one_line, span, stamp
+from cmgr.words import one_line, stamp
 
 if TYPE_CHECKING:
     from cmgr.view import shapes, slot_shapes
@@ -86,7 +88,7 @@ class Orders:
     def release(self, request: Request) -> "shapes.Released | shapes.Preview":
         chip = chip_of(request, self.node(), also=self.node().isolations)
         if chip not in self.node().isolations:
-            raise CmgrError(f"cannot release chip {chip}: it is not isolated", hint="cmgr chips")
+            raise CmgrError(say("error.not-isolated", chip=chip), hint="cmgr chips")
         if flag_of(request, "preview"):
             return previews.release(self.node(), chip)
         self.give(ReleaseOrdered(chip, who(request)))
@@ -96,7 +98,7 @@ class Orders:
     def isolate(self, request: Request) -> "shapes.Isolated | shapes.Preview":
         chip, reason = chip_of(request, self.node()), text_of(request, "reason")
         if len(reason) > LONGEST_REASON or not reason.isprintable():
-            raise BadRequest(f"cannot isolate: reason must be one line of at most {LONGEST_REASON} characters")
+            raise BadRequest(say("error.isolate-reason", most=LONGEST_REASON))
         if flag_of(request, "preview"):
             return previews.isolate(self.node(), chip, _on_chip(self.node(), chip))
         self.give(IsolateOrdered(chip, reason, who(request)))
@@ -114,13 +116,10 @@ class Orders:
         ring = node.rings[node.chips[chip].ring]
         _may_be_disturbed(node, ring, request)
         if not node.policy.reset.test:
-            hint = "reset.test in the configuration is the program that tests a chip; then cmgr reload"
-            raise CmgrError(f"cannot test chip {chip}: there is no test", hint=hint)
+            raise CmgrError(say("error.no-test", chip=chip), hint=say("error.set-test"))
         if ring.in_episode:
-            raise CmgrError(
-                f"cannot test chip {chip}: its ring is in an episode ({ring.phase})",
-                hint="cmgr status; after a reset it is tested by itself",
-            )
+            why = say("error.ring-in-phase", phase=ring.phase)
+            raise CmgrError(_cannot(request, why), hint=say("error.tested-by-itself"))
         return self._emptied(request, ring)
 
     def _emptied(self, request: Request, ring: Ring) -> "shapes.ResetOrdered | shapes.Preview":
@@ -128,21 +127,13 @@ class Orders:
         node, what = self.node(), request.do
         chip, stop = chip_of(request, node), flag_of(request, "stop")
         users = [c for c in on_ring(node, ring) if c.running]
-        names = ", ".join(called(node, c.key) for c in users)
         if users and not stop:
-            runs = "runs" if len(users) == 1 else "run"
-            done = "tested" if what == "test" else what
-            mates = f", which are {done} together" if len(ring.chips) > 1 else ""
-            raise CmgrError(
-                f"cannot {what} chip {chip}: {names} {runs} on {listed(ring.chips)}{mates}",
-                hint=f"cmgr {what} {chip} --stop stops them, and starts them again afterwards",
-            )
+            stopped = say("error.to-stop-them", command=f"cmgr {what} {chip}")
+            raise CmgrError(_cannot(request, _used(node, ring, what, users)), hint=stopped)
         for theirs in (c for c in users if not c.enabled):
             name = called(node, theirs.key)
-            raise CmgrError(
-                f"cannot {what} chip {chip}: {name} runs on its ring and has the label {theirs.hands_off}",
-                hint=f"stop {name} yourself",
-            )
+            why = say("error.has-label-on-ring", name=name, label=theirs.hands_off)
+            raise CmgrError(_cannot(request, why), hint=say("error.stop-yourself", name=name))
         again = [called(node, c.key) for c in users if not (c.owner or c.auto_remove)]
         left = [called(node, c.key) for c in users if c.owner or c.auto_remove]
         if flag_of(request, "preview"):
@@ -158,20 +149,19 @@ class Orders:
         ring = node.rings[node.chips[chip].ring]
         order = waiting_order(node, ring)
         if order is None:
-            raise CmgrError(f"cannot cancel: no ordered reset or test of chip {chip} waits", hint="cmgr status")
+            raise CmgrError(say("error.no-order-waits", chip=chip), hint="cmgr status")
         held = [called(node, hold.key) for hold in holds_on(node, ring)]
         if flag_of(request, "preview"):
-            starts = [f"{', '.join(held)}: started again where its chips are well"] if held else []
-            return {"does": [f"the {order.what} of chip {order.chip} that {order.who} ordered is not made", *starts]}
+            return previews.cancel(order, held)
         self.give(ResetOrdered(chip, who(request), back=True))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held, "left": []}
 
     def _cancel_reboot(self, request: Request) -> "slot_shapes.RebootCancelled | shapes.Preview":
         known = self.node().reboot
         if known is None or not known.under_way:
-            raise CmgrError("cannot cancel: cmgr is not about to reboot this machine", hint="cmgr status")
+            raise CmgrError(say("error.no-reboot-waits"), hint="cmgr status")
         if flag_of(request, "preview"):
-            return {"does": [f"the machine is not rebooted for {known.what}, and not before a day is over"]}
+            return {"does": [say("order.no-reboot", what=known.what)]}
         self.give(RebootCancelOrdered(who(request)))
         return {"reboot": False, "what": known.what}
 
@@ -179,11 +169,11 @@ class Orders:
         node = self.node()
         chip, length = chip_of(request, node), _length(request) or DRILL
         if length > LONGEST_DRILL:
-            raise BadRequest(f"cannot drill: it must not last longer than {span(LONGEST_DRILL)}")
+            raise BadRequest(say("error.drill-too-long", most=LONGEST_DRILL))
         ring = node.rings[node.chips[chip].ring]
         _may_be_reset(node, ring, request, self.now())
-        if why := chip_blocker(node, chip) or ("its ring is in an episode" if ring.in_episode else ""):
-            raise CmgrError(f"cannot drill chip {chip}: {why}", hint="cmgr status")
+        if why := chip_blocker(node, chip) or (say("error.ring-in-episode") if ring.in_episode else ""):
+            raise CmgrError(_cannot(request, why), hint="cmgr status")
         code = self.drills.fault_of(chip).code
         if flag_of(request, "preview"):
             return previews.drill(node, chip, code, length)
@@ -212,7 +202,7 @@ class Orders:
         failed |= {key for key, healing in node.healings.items() if healing.ails and healing.given_up is not None}
         given_up = sorted(called(node, key) for key in failed)
         if not kept and not given_up:
-            raise CmgrError("cannot resume: no ring is kept back and no container was given up", hint="cmgr status")
+            raise CmgrError(say("error.nothing-to-resume"), hint="cmgr status")
         if flag_of(request, "preview"):
             return previews.resume(kept, given_up)
         self.give(ResumeAllOrdered(who(request)))
@@ -241,9 +231,9 @@ class Orders:
         node, runtime = self.node(), text_of(request, "runtime")
         state = node.runtimes.get(runtime)
         if state is None and runtime not in known_runtimes(node):
-            raise CmgrError(f"cannot forget runtime {runtime[:80]!r}: it is not known", hint="cmgr status")
+            raise CmgrError(say("error.unknown-runtime", runtime=repr(runtime[:80])), hint="cmgr status")
         if state is not None and not state.why_down:
-            raise CmgrError(f"cannot forget runtime {runtime}: it answers, or has just been asked", hint="cmgr status")
+            raise CmgrError(say("error.runtime-answers", runtime=runtime), hint="cmgr status")
         held = sorted(h.name for h in (*node.holds.values(), *node.kept_holds.values()) if h.key.runtime == runtime)
         if flag_of(request, "preview"):
             return previews.forget_runtime(runtime, held)
@@ -254,7 +244,7 @@ class Orders:
         node = self.node()
         chip = chip_of(request, node, also=node.missing)
         if chip not in node.missing:
-            raise CmgrError(f"cannot forget chip {chip}: it is there", hint=f"cmgr isolate {chip} takes it out of use")
+            raise CmgrError(say("error.chip-is-there", chip=chip), hint=say("error.to-isolate", chip=chip))
         slots = sorted(name for name, slot in node.slots.items() if chip in slot.chips)
         if flag_of(request, "preview"):
             return previews.forget_chip(node.missing[chip].title, slots)
@@ -264,7 +254,7 @@ class Orders:
     def maintenance(self, request: Request) -> "shapes.MaintenanceOrdered | shapes.Preview":
         on = flag_of(request, "on")
         if not on and self.node().maintenance is None:
-            raise CmgrError("cannot end maintenance: there is none", hint="cmgr status")
+            raise CmgrError(say("error.no-maintenance"), hint="cmgr status")
         length = _length(request) if on else None
         if flag_of(request, "preview"):
             return previews.maintenance(on, length, _held_down(self.node()))
@@ -278,15 +268,14 @@ class Orders:
         if flag_of(request, "all"):
             ids = sorted(id_ for id_, trouble in known.items() if trouble.stays)
             if not ids:
-                raise CmgrError("cannot acknowledge: no trouble waits for that", hint="cmgr status")
+                raise CmgrError(say("error.none-to-acknowledge"), hint="cmgr status")
         else:
             ids = [text_of(request, "trouble")]
         meant = known.get(ids[0])
         if meant is None:
-            hint = "others than those of cmgr status -o json that stay end by themselves, when they are over"
-            raise NotThere(f"cannot acknowledge {ids[0][:80]!r}: there is no such trouble", hint=hint)
+            raise NotThere(say("error.no-trouble", id=repr(ids[0][:80])), hint=say("error.others-end"))
         if not meant.stays:
-            raise CmgrError(f"cannot acknowledge {ids[0]!r}: it ends by itself when it is over", hint=meant.hint)
+            raise CmgrError(say("error.ends-by-itself", id=repr(ids[0])), hint=meant.hint)
         if flag_of(request, "preview"):
             return previews.acknowledge(self.node(), ids)
         self.give(AcknowledgeOrdered(tuple(ids), who(request)))
@@ -301,22 +290,17 @@ class Orders:
         try:
             assertion = Assertion(text_of(request, "assertion"))
         except ValueError as error:
-            raise BadRequest(f"cannot simulate a fault: assertion is none of {', '.join(Assertion)}") from error
+            raise BadRequest(say("error.no-assertion", name="assertion", those=[*Assertion])) from error
         of_machine = is_of_machine(normal_code(code) or "")
         if of_machine and chip is not None:
-            hint = f"cmgr inject machine {code[:40]}"
-            raise BadRequest(f"cannot simulate {code[:40]}: it is no fault of a chip, but of the machine", hint=hint)
+            raise BadRequest(say("error.is-of-machine", code=code[:40]), hint=f"cmgr inject machine {code[:40]}")
         if chip is None and not of_machine:
-            hint = "cmgr inject CHIP CODE"
-            raise BadRequest(f"cannot simulate {code[:40]}: it is no fault of the machine", hint=hint)
+            raise BadRequest(say("error.is-of-chip", code=code[:40]), hint="cmgr inject CHIP CODE")
         if of_machine and not self.node().catalog.judge(FaultCode(normal_code(code) or code), None).known:
             # Codes of the machine are cmgr's own words: one that no table has is mistyped.
-            raise BadRequest(f"cannot simulate {code[:40]}: no table has it", hint="docs/machine.md lists the codes")
+            raise BadRequest(say("error.in-no-table", code=code[:40]), hint=say("error.codes-of-machine"))
         if not isinstance(self.driver, Injector):
-            raise CmgrError(
-                "cannot simulate a fault on real chips: allow_injection = false",
-                hint="set allow_injection = true for the drill, then type: systemctl restart cmgr",
-            )
+            raise CmgrError(say("error.no-injection"), hint=say("error.allow-injection"))
         part = one_line(str(request.args.get("part") or ""))[:LONGEST_REASON]
         if chip is None:
             self.pretend(FaultCode(normal_code(code) or code), part, assertion)
@@ -340,30 +324,38 @@ def _held_down(node: Node) -> list[str]:
 
 
 def _may_be_disturbed(node: Node, ring: Ring, request: Request) -> None:
-    cannot = f"cannot {request.do} chip {request.args['chip']}"
-    if why := "cmgr is in maintenance" if node.maintenance is not None else why_idle(node):
-        raise CmgrError(f"{cannot}: {why}", hint=str(idle_hint(node)))
+    if why := say("error.in-maintenance") if node.maintenance is not None else why_idle(node):
+        raise CmgrError(_cannot(request, why), hint=str(idle_hint(node)))
     if ring.phase in REBOOTING:
-        raise CmgrError(f"{cannot}: its ring is just being reset", hint="cmgr status")
+        raise CmgrError(_cannot(request, say("error.ring-resets")), hint="cmgr status")
 
 
 def _may_be_reset(node: Node, ring: Ring, request: Request, now: datetime) -> None:
     _may_be_disturbed(node, ring, request)
-    cannot = f"cannot {request.do} chip {request.args['chip']}"
     policy = node.policy.reset
     if is_spent(node, ring, now):
-        oldest = resets_within(ring, now, policy.window)[0]
-        isolated = [c for c in ring.chips if c in node.isolations]
-        begin = f", or cmgr release {isolated[0]} to begin again" if isolated else ""
-        raise CmgrError(
-            f"{cannot}: {spent_words(policy)}",
-            hint=f"the next may be made in {span(oldest + policy.window - now)}{begin}",
-        )
+        wait = resets_within(ring, now, policy.window)[0] + policy.window - now
+        hint = say("error.next-reset", wait=wait)
+        if isolated := [c for c in ring.chips if c in node.isolations]:
+            hint = say("error.next-reset-or-release", wait=wait, chip=isolated[0])
+        raise CmgrError(_cannot(request, spent_words(policy)), hint=hint)
+
+
+def _cannot(request: Request, why: str) -> str:
+    return say("error.cannot-chip", do=request.do, chip=str(request.args["chip"]), why=why)
+
+
+def _used(node: Node, ring: Ring, what: str, users: list[Container]) -> str:
+    used = say("error.is-used", names=[called(node, c.key) for c in users], chips=[*ring.chips])
+    if len(ring.chips) == 1:
+        return used
+    return say("error.tested-together", used=used) if what == "test" else say("error.reset-together", used=used)
 
 
 def who(request: Request) -> str:
     """Return what the timeline calls the person who asks."""
-    return f"{named_user(request.uid)}, on the page" if request.on_page else named_user(request.uid)
+    user = named_user(request.uid)
+    return say("order.on-the-page", user=user) if request.on_page else user
 
 
 def named_user(uid: int) -> str:
@@ -376,21 +368,21 @@ def named_user(uid: int) -> str:
 def text_of(request: Request, name: str) -> str:
     value = request.args.get(name)
     if not isinstance(value, str):
-        raise BadRequest(f"cannot {request.do}: {name} must be a text")
+        raise BadRequest(say("error.must-be-text", do=request.do, name=name))
     if not value.strip():
-        raise BadRequest(f"cannot {request.do}: {name} is empty")
+        raise BadRequest(say("error.is-empty", do=request.do, name=name))
     return value.strip()
 
 
-def chip_of(request: Request, node: Node, also: Container[ChipId] = ()) -> ChipId:
+def chip_of(request: Request, node: Node, also: Some[ChipId] = ()) -> ChipId:
     """Return the chip that is meant: one of this machine, or of those that are remembered `also`."""
     value = request.args.get("chip")
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadRequest(f"cannot {request.do}: chip must be a number")
+        raise BadRequest(say("error.must-be-number", do=request.do, name="chip"))
     chip = ChipId(value)
     if chip not in node.chips and chip not in also:
-        hint = f"this machine has {listed(node.chips)}" if node.chips else "cmgr check says what the driver sees"
-        raise NotThere(f"cannot {request.do}: there is no chip {chip}", hint=hint)
+        hint = say("error.has-chips", chips=[*node.chips]) if node.chips else say("error.check-driver")
+        raise NotThere(say("error.no-chip", do=request.do, chip=chip), hint=hint)
     return chip
 
 
@@ -404,23 +396,23 @@ def held(request: Request, node: Node, find: Find = named) -> ContainerKey:
     if not found:
         raise _not_held(request, node, text)
     if len(found) > 1:
-        choices = ", ".join(called(node, key) for key in sorted(found))
-        raise CmgrError(
-            f"cannot {request.do} {text[:80]!r}: it names {len(found)} held containers", hint=f"one of {choices}"
-        )
+        choices = say("error.one-of", those=[called(node, key) for key in sorted(found)])
+        why = say("error.names-several", count=len(found))
+        raise CmgrError(say("error.cannot", do=request.do, what=repr(text[:80]), why=why), hint=choices)
     return found[0]
 
 
 def _not_held(request: Request, node: Node, text: str) -> CmgrError:
-    cannot, known = f"cannot {request.do} {text[:80]!r}", unheld(node, text)
+    known = unheld(node, text)
+
+    def cannot(why: str) -> str:
+        return say("error.cannot", do=request.do, what=repr(text[:80]), why=why)
+
     if not known:
-        hint = "cmgr status shows those that use chips and run or are held"
-        return NotThere(f"{cannot}: there is no such container", hint=hint)
+        return NotThere(cannot(say("error.no-container")), hint=say("error.status-shows-those"))
     if any(container.running for container in known):
-        hint = "cmgr holds only what it has stopped, or what died of a fault"
-        return CmgrError(f"{cannot}: it runs, and cmgr does not hold it", hint=hint)
-    hint = "cmgr starts only what it holds: start it yourself"
-    return CmgrError(f"{cannot}: it is down, and cmgr does not hold it", hint=hint)
+        return CmgrError(cannot(say("error.runs-unheld")), hint=say("error.holds-only-what"))
+    return CmgrError(cannot(say("error.down-unheld")), hint=say("error.starts-only-what"))
 
 
 def _length(request: Request) -> timedelta | None:
@@ -428,7 +420,7 @@ def _length(request: Request) -> timedelta | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadRequest(f"cannot begin {request.do}: seconds must be a number")
+        raise BadRequest(say("error.length-number", do=request.do, name="seconds"))
     if not 0 < value <= LONGEST_MAINTENANCE.total_seconds():
-        raise BadRequest(f"cannot begin {request.do}: it must last longer than nothing and at most a year")
+        raise BadRequest(say("error.length-year", do=request.do))
     return timedelta(seconds=value)

@@ -12,6 +12,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrdered, Ordered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
+from cmgr.sentences.sentence import say
 from cmgr.service.door import previews
 from cmgr.service.door.routes import Request, flag_of
 from cmgr.view.advice import called, idle_hint
@@ -36,11 +37,11 @@ class GroupOrders:
         name = there(request, self.node(), "restart")
         why = request.args.get("reason") or ""
         if not isinstance(why, str) or len(why) > LONGEST_REASON or not why.isprintable():
-            raise BadRequest(f"cannot restart group: reason must be one line of at most {LONGEST_REASON} characters")
+            raise BadRequest(say("error.restart-reason", most=LONGEST_REASON))
         self._acts("restart", name)
         found = [c for c in members_of(self.node(), name) if is_coupled(self.node(), c) and not blocks_its_group(c)]
         if not found:
-            raise CmgrError(f"cannot restart group {name}: cmgr must not stop any of its members", hint="cmgr group")
+            raise CmgrError(_cannot("restart", name, say("error.must-stop-none")), hint="cmgr group")
         if flag_of(request, "preview"):
             run = [called(self.node(), c.key) for c in found if c.running]
             return previews.group_restart(run, [called(self.node(), c.key) for c in found if not c.running])
@@ -56,8 +57,8 @@ class GroupOrders:
         if group is None or not group.can_be_taken_back:
             known = node.fleet_groups.get(name)
             of_all = known is not None and known.in_round
-            hint = f"cmgr group resume {name} --alone starts the members here" if of_all else f"cmgr group {name}"
-            raise CmgrError(f"cannot cancel: no ordered restart of group {name} waits on this appliance", hint=hint)
+            hint = say("error.to-start-members-here", group=name) if of_all else f"cmgr group {name}"
+            raise CmgrError(say("error.no-restart-waits", group=name), hint=hint)
         down = [h for h in self._held(name) if h.cause is Cause.GROUP and h.state is not HoldState.TO_STOP]
         told = sorted(called(node, hold.key) for hold in down if hold.key not in group.taken)
         if flag_of(request, "preview"):
@@ -77,7 +78,7 @@ class GroupOrders:
             self.give(GroupResumeOrdered(name, self.who(request), without=without))
             return {"group": name, "waiting": []}
         if not held:
-            raise CmgrError(f"cannot resume group {name}: none of its members is held", hint=f"cmgr group {name}")
+            raise CmgrError(_cannot("resume", name, say("error.no-member-held")), hint=f"cmgr group {name}")
         self._may_resume(name, held)
         if flag_of(request, "preview"):
             ready = sorted(called(self.node(), h.key) for h in held if can_start(self.node(), h))
@@ -92,26 +93,25 @@ class GroupOrders:
         """Return the appliances that are to be left out. Raises `BadRequest`, `CmgrError`."""
         told = request.args.get("without") or ""
         if not isinstance(told, str):
-            raise BadRequest("cannot resume group: without must be names of appliances with commas in between")
+            raise BadRequest(say("error.without-names", name="without"))
         without = frozenset(filter(None, (part.strip() for part in told.split(","))))
         if not without:
             return without
         if flag_of(request, "alone"):
-            raise BadRequest("cannot resume group: give either alone or without")
+            raise BadRequest(say("error.alone-or-without", names=["alone", "without"]))
         known, engine = self.node().fleet_groups.get(name), self.node().engine
         document = known.document if known is not None else None
         if known is None or document is None or not engine.up:
-            why = engine.why_down or "it is not known which appliances have members"
-            raise CmgrError(f"cannot resume group {name}: {why}", hint=f"cmgr group resume {name} --alone")
+            why = engine.why_down or say("error.members-unknown")
+            raise CmgrError(_cannot("resume", name, why), hint=f"cmgr group resume {name} --alone")
         forgotten = unheard(known)
         others = sorted({*document.members, *forgotten} - {engine.name})
         if strangers := sorted(without - set(others)):
-            raise BadRequest(
-                f"cannot resume group {name}: {', '.join(strangers)[:80]!r} is none of its other appliances",
-                hint=f"they are {', '.join(others)}" if others else "there is none",
-            )
+            why = say("error.none-of-others", names=repr(", ".join(strangers)[:80]))
+            hint = say("error.others-are", names=others) if others else say("error.there-is-none")
+            raise BadRequest(_cannot("resume", name, why), hint=hint)
         if document.phase is GroupPhase.RUNNING and not forgotten:
-            raise CmgrError(f"cannot resume group {name}: no round is on that waits for any", hint=f"cmgr group {name}")
+            raise CmgrError(_cannot("resume", name, say("error.no-round-waits")), hint=f"cmgr group {name}")
         return without
 
     def _held(self, name: str) -> list[Hold]:
@@ -125,22 +125,23 @@ class GroupOrders:
         busy = [h for h in held if h.is_to_end and not h.attempt.error]
         if group is None or group.phase is not GroupPhase.HALTING or not busy:
             return
-        names, are = ", ".join(called(self.node(), h.key) for h in busy), "is" if len(busy) == 1 else "are"
-        raise CmgrError(
-            f"cannot resume group {name}: {names} {are} being stopped, and would be left behind",
-            hint=f"order it again when all are down; cmgr group {name} shows that",
-        )
+        why = say("error.left-behind", names=[called(self.node(), h.key) for h in busy])
+        raise CmgrError(_cannot("resume", name, why), hint=say("error.when-all-are-down", group=name))
 
     def _acts(self, do: str, name: str) -> None:
         if why := why_idle(self.node()):
-            raise CmgrError(f"cannot {do} group {name}: {why}", hint=str(idle_hint(self.node())))
+            raise CmgrError(_cannot(do, name, why), hint=str(idle_hint(self.node())))
+
+
+def _cannot(do: str, group: str, why: str) -> str:
+    return say("error.cannot-group", do=do, group=group, why=why)
 
 
 def there(request: Request, node: Node, do: str) -> str:
     """Return the name of the group that is meant. Raises `BadRequest`, `NotThere`."""
     name = request.args.get("group")
     if not isinstance(name, str) or not name:
-        raise BadRequest(f"cannot {do} group: group must be a name")
+        raise BadRequest(say("error.group-name", do=do, name="group"))
     if name not in names(node):
-        raise NotThere(f"cannot {do} group {name[:80]!r}: there is no such group", hint="cmgr group")
+        raise NotThere(_cannot(do, repr(name[:80]), say("error.no-group")), hint="cmgr group")
     return name

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from cmgr.config.reporters import Reporter, Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode, FaultKey, Handling
 from cmgr.model.values.handling.catalog import is_reported
 from cmgr.model.values.messages.facts import Ordered, ReportOrdered
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import parts, say
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.routes import Request
@@ -44,9 +45,9 @@ class ReportOrders:
         source, highest = _right(mine, code, chips)
         over = request.args.get("clear", False)
         if not isinstance(over, bool):
-            raise BadRequest("cannot report: clear must be true or false")
+            raise BadRequest(say("error.must-be-flag", do=request.do, name="clear"))
         if not chips and not over:
-            raise BadRequest("cannot report: no chips are given")
+            raise BadRequest(say("error.report-no-chips"))
         module, until = f"{source}/{id_}", None if over else self.now() + self._lasts(request)
         if not over:
             self._refuse_flood(chips, module)
@@ -66,8 +67,7 @@ class ReportOrders:
             return []
         mine = [] if request.on_page else self.roles.reporters(request.uid, request.groups)
         if not mine:
-            hint = "add it to the configuration: [[reports.sources]]"
-            raise CmgrError(f"cannot report: uid {request.uid} is no source of reports", hint=hint)
+            raise CmgrError(say("error.no-source", uid=request.uid), hint=say("error.add-source"))
         return mine
 
     def _lasts(self, request: Request) -> timedelta:
@@ -79,7 +79,7 @@ class ReportOrders:
             or not isinstance(seconds, int | float)
             or not 0 < seconds <= LONGEST.total_seconds()
         ):
-            raise BadRequest(f"cannot report: seconds must be above 0 and at most {int(LONGEST.total_seconds())}")
+            raise BadRequest(say("error.report-seconds", name="seconds", most=int(LONGEST.total_seconds())))
         return timedelta(seconds=seconds)
 
     def _refuse_flood(self, chips: frozenset[ChipId], module: str) -> None:
@@ -87,9 +87,7 @@ class ReportOrders:
             known = self.node().faults.get(chip, {}).values()
             others = [f for f in known if f.until is not None and f.module != module]
             if len(others) >= MOST_KEPT:
-                raise CmgrError(
-                    f"cannot report: {MOST_KEPT} faults are reported on chip {chip} already", hint="cmgr faults"
-                )
+                raise CmgrError(say("error.report-flood", most=MOST_KEPT, chip=chip), hint="cmgr faults")
 
 
 def _right(mine: list[Reporter], code: str, chips: frozenset[ChipId]) -> tuple[str, Handling | None]:
@@ -99,28 +97,27 @@ def _right(mine: list[Reporter], code: str, chips: frozenset[ChipId]) -> tuple[s
     for each in mine:
         if each.may_report(code) and (not each.chips or chips <= set(each.chips)):
             return each.name, Handling[each.highest]
-    raise CmgrError(f"cannot report {code} on {listed(chips)}: {_allowed(mine)}", hint="see reports.sources")
+    why = parts(map(_right_of, mine))
+    raise CmgrError(say("error.may-not-report", code=code, chips=[*chips], why=why), hint=say("error.see-sources"))
 
 
-def _allowed(mine: list[Reporter]) -> str:
-    rights = [(r.name, ", ".join(r.codes), listed(map(ChipId, r.chips)) if r.chips else "any chip") for r in mine]
-    return "; ".join(f"{name} may report {codes} on {chips}" for name, codes, chips in rights)
+def _right_of(reporter: Reporter) -> str:
+    if not reporter.chips:
+        return say("error.may-report-on-any", name=reporter.name, codes=reporter.codes)
+    return say("error.may-report-on", name=reporter.name, codes=reporter.codes, chips=reporter.chips)
 
 
 def _code(request: Request) -> FaultCode:
     code = request.args.get("code")
     if not isinstance(code, str) or not is_reported(code):
-        raise BadRequest(f"cannot report {str(code)[:40]!r}: the code of a reported fault has nine digits")
+        raise BadRequest(say("error.nine-digits", code=repr(str(code)[:40])))
     return FaultCode(code)
 
 
 def _id(request: Request) -> str:
     id_ = request.args.get("id")
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
-        raise BadRequest(
-            f"cannot report: id {str(id_)[:80]!r} is no name",
-            hint="letters, digits, dots, colons, dashes and underscores, at most 64",
-        )
+        raise BadRequest(say("error.report-id", id=repr(str(id_)[:80])), hint=say("error.id-letters"))
     return id_
 
 
@@ -131,9 +128,7 @@ def _chips(request: Request, node: Node) -> frozenset[ChipId]:
     try:
         found = chips_in(str(text))
     except ValueError as error:
-        raise BadRequest(f"cannot report: chips {str(error)!r} is no list such as 0-2,5") from error
+        raise BadRequest(say("error.report-chips", name="chips", chips=repr(str(error)))) from error
     if missing := found - node.chips.keys():
-        raise NotThere(
-            f"cannot report: there is no {listed(missing)[:80]}", hint=f"this machine has {listed(node.chips)}"
-        )
+        raise NotThere(say("error.report-absent", chips=[*missing]), hint=say("error.has-chips", chips=[*node.chips]))
     return found

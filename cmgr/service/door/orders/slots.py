@@ -10,16 +10,17 @@ from cmgr.frozen import dataclass, replace
 from cmgr.model.containers.moving.moves import to_reserve, users_of, why_not
 from cmgr.model.containers.moving.placing import why_not_placed
 from cmgr.model.containers.moving.spares import free_chips
-from cmgr.model.values.chips import SLOT, ChipId, listed
+from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.messages.facts import MoveOrdered, Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.slots import LONGEST_RESERVATION, NAME, slots_of
+from cmgr.sentences.sentence import say
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.routes import Request
 from cmgr.view.advice import called
-from cmgr.words import counted, stamp
+from cmgr.words import stamp
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -44,17 +45,17 @@ class SlotOrders:
         name = _name(request)
         chips, count = _chips(request), request.args.get("count")
         if bool(chips) is (count is not None):
-            raise BadRequest(f"cannot create slot {name}: give either count or chips")
+            raise BadRequest(_cannot(request, name, say("error.either", names=["count", "chips"])))
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST):
-            raise BadRequest(f"cannot create slot {name}: count must be from 1 to {MOST}")
+            raise BadRequest(_cannot(request, name, say("error.from-one-to", name="count", most=MOST)))
         if name in self.node().slots:
-            raise CmgrError(f"cannot create slot {name}: there is one", hint=f"cmgr slot assign {name} CHIPS")
+            raise CmgrError(_cannot(request, name, say("error.there-is-one")), hint=f"cmgr slot assign {name} CHIPS")
         if chips and (why := why_not(self.node(), name, chips)):
-            raise CmgrError(f"cannot create slot {name}: {why}", hint="cmgr chips")
+            raise CmgrError(_cannot(request, name, why), hint="cmgr chips")
         self.give(SlotOrdered(name, self.who(request), chips, count if isinstance(count, int) else 0))
         made = self.node().slots.get(name)
         if made is None:
-            raise CmgrError(f"cannot create slot {name}: {_too_few(self.node())}", hint="cmgr chips")
+            raise CmgrError(_cannot(request, name, _too_few(self.node())), hint="cmgr chips")
         return {"slot": name, "chips": sorted(made.chips), "device": f"{SLOT}{name}"}
 
     def assign(self, request: Request) -> "slot_shapes.SlotAssigned":
@@ -65,21 +66,18 @@ class SlotOrders:
         slot, chips = self.node().slots[name], _chips(request)
         stop = request.args.get("stop", False) is True
         if len(chips) != len(slot.chips):
-            has, is_ = counted(len(slot.chips), "chip"), "chip is" if len(chips) == 1 else "chips are"
-            raise CmgrError(
-                f"cannot assign slot {name}: it has {has}, and {len(chips)} {is_} given",
-                hint="the number never changes: make another slot",
-            )
+            other = say("error.other-number", has=len(slot.chips), given=len(chips))
+            raise CmgrError(_cannot(request, name, other), hint=say("error.number-stays"))
         if why := why_not(self.node(), name, chips):
-            raise CmgrError(f"cannot assign slot {name}: {why}", hint="cmgr chips")
+            raise CmgrError(_cannot(request, name, why), hint="cmgr chips")
         running = [container for container in users_of(self.node(), name) if container.running]
         names = [called(self.node(), container.key) for container in running]
         if running and chips != slot.given and not stop:
-            hint = "--stop stops it, and starts it again on the other chips"
-            raise CmgrError(f"cannot assign slot {name}: {', '.join(names)} runs on it", hint=hint)
+            used = say("error.run-on-slot", names=names)
+            raise CmgrError(_cannot(request, name, used), hint=say("error.to-stop-it"))
         for theirs in (container for container in running if not container.enabled):
-            who = f"{called(self.node(), theirs.key)} has the label {theirs.hands_off}"
-            raise CmgrError(f"cannot assign slot {name}: {who}", hint="stop it")
+            label = say("error.has-label", name=called(self.node(), theirs.key), label=theirs.hands_off)
+            raise CmgrError(_cannot(request, name, label), hint=say("error.stop-it"))
         self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
         return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.given else []}
 
@@ -96,16 +94,18 @@ class SlotOrders:
         name, chips = called(self.node(), container.key), _chips(request)
         hold, stop = self.node().holds.get(container.key), request.args.get("stop", False) is True
         held = hold is not None and hold.is_held_down
-        what = f"cannot give {name} other chips"
+
+        def cannot(why: str) -> str:
+            return say("error.cannot-move", name=name, why=why)
+
         if why := why_not_placed(self.node(), container, chips):
-            hint = f"cmgr slot adopt {name}" if container.tied else "cmgr chips"
-            raise CmgrError(f"{what}: {why}", hint=hint)
+            raise CmgrError(cannot(why), hint=f"cmgr slot adopt {name}" if container.tied else "cmgr chips")
         if not held and not container.running:
-            raise CmgrError(f"{what}: it does not run, and cmgr does not hold it", hint="start it first")
+            raise CmgrError(cannot(say("error.is-neither")), hint=say("error.start-it-first"))
         if not held and not stop:
-            raise CmgrError(f"{what}: it runs", hint="--stop stops it, and starts it again on the other chips")
+            raise CmgrError(cannot(say("error.it-runs")), hint=say("error.to-stop-it"))
         if not container.enabled:
-            raise CmgrError(f"{what}: it has the label {container.hands_off}")
+            raise CmgrError(cannot(say("error.it-has-label", label=container.hands_off)))
         back = hold is not None and chips == hold.chips
         self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
         return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running and not back else []}
@@ -114,11 +114,11 @@ class SlotOrders:
         """Return free chips, and keep them for who asks where that is wished."""
         count, seconds = request.args.get("count"), request.args.get("seconds")
         if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST:
-            raise BadRequest(f"cannot reserve: count must be from 1 to {MOST}")
+            raise BadRequest(say("error.reserve", why=say("error.from-one-to", name="count", most=MOST)))
         if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
-            raise BadRequest("cannot reserve: seconds must be a number")
+            raise BadRequest(say("error.must-be-number", do=request.do, name="seconds"))
         if seconds is not None and not 0 < seconds <= LONGEST_RESERVATION.total_seconds():
-            raise BadRequest("cannot reserve: it must last longer than nothing and at most an hour")
+            raise BadRequest(say("error.reserve", why=say("error.length-hour")))
         asked = _asked(request, count, self.who(request))
         if seconds is None:
             chips = sorted(to_reserve(self.node(), asked))
@@ -128,7 +128,7 @@ class SlotOrders:
             kept = self.node().reservations.values()
             chips = sorted(each.chip for each in kept if each.asker == asked.asker)
         if not chips:
-            raise CmgrError(f"cannot find {counted(count, 'such chip')}: {_too_few(self.node())}", hint="cmgr chips")
+            raise CmgrError(say("error.not-found", count=count, why=_too_few(self.node())), hint="cmgr chips")
         numbers = [self.node().chips[chip].asked_as for chip in chips]
         until = None if seconds is None else stamp(asked.until)
         return {"available": [*chips], "numbers": numbers, "until": until}
@@ -137,21 +137,23 @@ class SlotOrders:
         name = self._there(request)
         names = [called(self.node(), container.key) for container in users_of(self.node(), name)]
         if names:
-            raise CmgrError(f"cannot remove slot {name}: {', '.join(names)} asks for it", hint="remove that first")
+            why = say("error.ask-for-slot", names=names)
+            raise CmgrError(_cannot(request, name, why), hint=say("error.remove-that-first"))
         self.give(SlotRemoveOrdered(name, self.who(request)))
         return {"slot": name}
 
     def _there(self, request: Request) -> str:
         name = _name(request)
         if name not in self.node().slots:
-            raise NotThere(f"cannot {_do(request)} {name}: there is no such slot", hint="cmgr slot")
+            raise NotThere(_cannot(request, name, say("error.no-slot")), hint="cmgr slot")
         return name
 
 
 def _asked(request: Request, count: int, who: str) -> ReserveOrdered:
     model, policy = request.args.get("model") or "", request.args.get("policy")
     if policy not in (None, IN_ONE_RING, *Packing):
-        raise BadRequest(f"cannot reserve: policy is none of {', '.join((IN_ONE_RING, *Packing))}")
+        why = say("error.none-of", name="policy", those=[IN_ONE_RING, *Packing])
+        raise BadRequest(say("error.reserve", why=why))
     one_ring = policy == IN_ONE_RING
     packing = None if policy is None or one_ring else Packing(str(policy))
     never = datetime.max.replace(tzinfo=UTC)
@@ -162,14 +164,17 @@ def _name(request: Request) -> str:
     name = request.args.get("slot")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise BadRequest(
-            f"cannot {_do(request)}: {str(name)[:80]!r} is no slot's name",
-            hint="small letters, digits, dots, dashes and underscores, at most 63",
+            say("error.slot-name", do=_do(request), name=repr(str(name)[:80])), hint=say("error.slot-letters")
         )
     return name
 
 
 def _do(request: Request) -> str:
-    return f"{request.do.removeprefix('slot-')} slot"
+    return request.do.removeprefix("slot-")
+
+
+def _cannot(request: Request, slot: str, why: str) -> str:
+    return say("error.cannot-slot", do=_do(request), slot=slot, why=why)
 
 
 def _chips(request: Request) -> frozenset[ChipId]:
@@ -180,10 +185,13 @@ def _chips(request: Request) -> frozenset[ChipId]:
     try:
         return chips_in(str(text))
     except ValueError as error:
-        raise BadRequest(f"cannot {_do(request)}: {str(error)!r} is no chip", hint="such as 4,5 or 0-3") from error
+        told = say("error.slot-chips", do=_do(request), chips=repr(str(error)))
+        raise BadRequest(told, hint=say("error.such-chips")) from error
 
 
 def _too_few(node: Node) -> str:
     free, reserve = free_chips(node), node.policy.spares.reserve
-    kept = f", and spares.reserve keeps {reserve} of them for moves" if reserve else ""
-    return f"{listed(free)} {'is' if len(free) == 1 else 'are'} free{kept}" if free else "no chip is free"
+    if not free:
+        return say("error.no-chip-free")
+    found = say("error.chips-free", chips=[*free])
+    return say("error.chips-kept", free=found, reserve=reserve) if reserve else found
