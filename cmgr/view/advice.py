@@ -21,7 +21,6 @@ from cmgr.model.scope import (
     waiting_order,
 )
 from cmgr.model.values.chips import ChipId, listed, lost_shares
-from cmgr.model.values.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
@@ -29,6 +28,7 @@ from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.standing import RebootStage
 from cmgr.model.wanted import missing
+from cmgr.sentences.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.words import one_line, span
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.successors import successor
 from cmgr.model.units import is_asked_for, unit_key, unit_of
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
@@ -21,6 +20,7 @@ from cmgr.model.values.services.containers import HEALTHY, Container, ContainerK
 from cmgr.model.values.services.containers import STARTING as LOADING
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing, serves, why_not_serving
+from cmgr.sentences.hints import NO_HINT, Hint, hint, order
 from cmgr.view.advice import (
     called,
     clearing,

@@ -9,11 +9,11 @@ from cmgr.model.scope import blocks_its_group, members_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for
 from cmgr.model.values.handling.policy import Strategy
-from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.hints import NO_HINT, Hint, hint, order
 from cmgr.view.advice import called, rows
 from cmgr.words import one_line, stamp, stamp_or_none
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from cmgr.model.scope import hang_of, holds_on, why_idle
 from cmgr.model.sparing import veto_ends
 from cmgr.model.values.chips import listed
-from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Cause, Hold
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import MUTE, Healing, ailment, limit_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.hints import NO_HINT, Hint, hint
 from cmgr.view.advice import called, resume_hint, titled
 from cmgr.words import joined, span, stamp, stamp_or_none
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from cmgr.model.values.hints import hint, order
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
 from cmgr.model.values.standing import RebootStage
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.hints import hint, order
 from cmgr.words import counted, one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:

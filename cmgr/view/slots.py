@@ -7,11 +7,11 @@ from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
 from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.homes import crowded, home_of
 from cmgr.model.values.chips import SLOT, ChipId, listed
-from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import Slot, slots_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.hints import NO_HINT, Hint, hint, order
 from cmgr.view.advice import called, forget, isolation_hint, meant, titled
 from cmgr.words import joined, one_line, stamp
 

@@ -15,13 +15,13 @@ from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import DRILLS, Drill
-from cmgr.model.values.hints import NO_HINT
 from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Spent
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.hints import NO_HINT
 from cmgr.sentences.sentence import messages
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, rows, runtime_hint

@@ -26,7 +26,6 @@ from cmgr.model.successors import successor
 from cmgr.model.units import unit_of
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultClass, FaultCode
-from cmgr.model.values.hints import hint, order
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node, unmanaged
@@ -35,6 +34,7 @@ from cmgr.model.values.services.containers import Container, ContainerKey, full_
 from cmgr.model.values.services.healing import Healing, ailment, worded
 from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
+from cmgr.sentences.hints import hint, order
 from cmgr.sentences.sentence import messages, parts, say
 from cmgr.view.advice import (
     clearing,

@@ -9,13 +9,13 @@ import pytest
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import FaultCode, Handling, Isolation
 from cmgr.model.values.handling.policy import Policy
-from cmgr.model.values.hints import Order, order
 from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node, Restraint, RuntimeState
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.standing import Maintenance
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.hints import Order, order
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.advice import runtime_hint

@@ -11,13 +11,13 @@ import pytest
 from cmgr.config.settings import Config
 from cmgr.host.host import Host
 from cmgr.model.values.chips import SLOT, ChipId
-from cmgr.model.values.hints import Order
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ResetRing, StopContainer
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered
 from cmgr.model.values.services.containers import Spare
 from cmgr.ports import ChipDriver
+from cmgr.sentences.hints import Order
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.routes import Request

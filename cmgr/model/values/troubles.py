@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.hints import Order
 from cmgr.model.values.life import ThisLife
+from cmgr.sentences.hints import Order
 from cmgr.sentences.sentence import Sentence, say
 
 
