@@ -6,7 +6,8 @@ Rules:
    arguments, and `parts` joins whole ones.
 2. The text stays as it was said. Another language is made of id and arguments when somebody asks for it; where that
    cannot be, and of a bare text, it is the English one.
-3. Ids stand in the code as they are, never put together: a test looks for each call of `say`, and for its arguments.
+3. An order that a person can type is a text of its own kind (`Order`): whoever has the sentence finds it (`orders_in`).
+4. Ids stand in the code as they are, never put together: a test looks for each call of `say`, and for its arguments.
 
 A catalog is a file of JSON for each language and area, by id. In a message `{name}` is an argument as it is, and
 `{name:kind}` is shown as one of `KINDS`, as a word of the catalog (`word`), or, with a bar, as the first for one or
@@ -14,19 +15,20 @@ the second for any other number, or length of a list: `{names:runs|run}`.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from string import Formatter
 from typing import Annotated, Any, TypedDict, TypeVar, cast
 
 from cmgr.errors import causes
+from cmgr.sentences.hints import Order
 from cmgr.words import runs, span, times
 
 ENGLISH, CHINESE = "en", "zh"
 LANGUAGES = (ENGLISH, CHINESE)
 
-AREAS = ("chip", "error", "order", "ring", "trouble", "word")
+AREAS = ("chip", "error", "hint", "late", "order", "ring", "trouble", "word")
 """The beginnings of ids up to the first dot: a file of its own in each catalog."""
 
 Arg = str | int | timedelta | Sequence["Arg"]
@@ -36,10 +38,13 @@ Part = str | float | list["Part"]
 
 
 class Message(TypedDict):
-    """A sentence as JSON, without its text. A sentence among the arguments has its text besides."""
+    """A sentence as JSON, without its text. A sentence or an order among the arguments has its text besides."""
 
     id: Annotated[str, "which message it is"]
-    args: Annotated[dict[str, object], "its arguments by name; spans are seconds, a sentence has `id`, `args`, `text`"]
+    args: Annotated[
+        dict[str, object],
+        "its arguments by name; spans are seconds, a sentence has `id`, `args`, `text`, an order `do`, `args`, `text`",
+    ]
 
 
 Value = TypeVar("Value")
@@ -125,6 +130,21 @@ def message(said: Sentence) -> Message:
     return {"id": said.id, "args": {name: _plain(part) for name, part in said.args.items()}}
 
 
+def orders_in(text: str) -> tuple[Order, ...]:
+    """Return the orders that a text names, or is."""
+    if isinstance(text, Order):
+        return (text,)
+    return tuple(_orders(list(text.args.values()))) if isinstance(text, Sentence) else ()
+
+
+def _orders(part: Part) -> Iterator[Order]:
+    if isinstance(part, list):
+        for each in part:
+            yield from _orders(each)
+    elif isinstance(part, str):
+        yield from orders_in(part)
+
+
 def sentence(text: str, told: Mapping[str, Any]) -> Sentence:
     """Return the sentence that `message` has told of. Raises `LookupError` or `TypeError` for what is none."""
     return Sentence(text, told["id"], {name: _taken(part) for name, part in told["args"].items()})
@@ -139,12 +159,14 @@ def _part(arg: Arg) -> Part:
 def _plain(part: Part) -> Any:
     if isinstance(part, Sentence):
         return {**message(part), "text": str(part)}
+    if isinstance(part, Order):
+        return {"do": part.do, "args": dict(part.args), "text": str(part)}
     return [_plain(each) for each in part] if isinstance(part, list) else part
 
 
 def _taken(told: Any) -> Part:
     if isinstance(told, Mapping):
-        return sentence(told["text"], told)
+        return Order(told["do"], told["args"]) if "do" in told else sentence(told["text"], told)
     return [_taken(each) for each in told] if isinstance(told, list) else told
 
 

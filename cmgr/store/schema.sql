@@ -514,6 +514,7 @@ CREATE TABLE troubles (
     why TEXT DEFAULT '' NOT NULL,
     why_message TEXT,
     hint TEXT DEFAULT '' NOT NULL,
+    hint_message TEXT,
     since TEXT,
     stays BOOLEAN DEFAULT 0 NOT NULL,
     ring INTEGER,

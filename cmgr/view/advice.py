@@ -20,7 +20,7 @@ from cmgr.model.scope import (
     users_listed,
     waiting_order,
 )
-from cmgr.model.values.chips import ChipId, listed, lost_shares
+from cmgr.model.values.chips import ChipId, lost_shares
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
@@ -28,8 +28,9 @@ from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.standing import RebootStage
 from cmgr.model.wanted import missing
-from cmgr.sentences.hints import NO_HINT, Hint, Order, hint, order
-from cmgr.words import one_line, span
+from cmgr.sentences.hints import Order, order
+from cmgr.sentences.sentence import Sentence, messages, orders_in, parts, say
+from cmgr.words import one_line
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -39,19 +40,14 @@ RECOVERING_LONG = timedelta(seconds=400)
 STARTING_LONG = timedelta(seconds=30)
 """After so long a person is told to look: as long as in the reference."""
 
-STOPS = {"lxc": "incus stop {0}, or lxc-stop -n {0}", "machine": "machinectl poweroff {0}"}
-"""How a person stops an instance that is no container of a runtime."""
-
 DRAINS = {
-    "swarm": "on a manager: docker node update --availability drain {0}; afterwards: --availability active",
-    "kubelet": "kubectl drain {0} --ignore-daemonsets; afterwards: kubectl uncordon {0}",
-    "nomad": "nomad node drain -enable -self; afterwards: nomad node drain -disable -self",
-    "balena": "balena device stop-service UUID SERVICE; afterwards: balena device start-service UUID SERVICE",
-    "gpustack": "on its page, Deployments: Replicas 0; afterwards: as many as before",
+    "swarm": say("hint.drain-swarm"),
+    "kubelet": say("hint.drain-kubelet"),
+    "nomad": say("hint.drain-nomad"),
+    "balena": say("hint.drain-balena"),
+    "gpustack": say("hint.drain-gpustack"),
 }
 """How a person takes this machine out of an orchestrator's hands, and gives it back."""
-
-OF_NOBODY = "it is asked again by itself; ps -fp PID shows what the process is, and fuser -v who has the device open"
 
 RECOVERING = frozenset({Phase.LISTING, Phase.WAITING, Phase.RESETTING, Phase.VERIFYING})
 
@@ -155,16 +151,15 @@ def overdue(node: Node, now: datetime) -> "list[shapes.Late]":
 def _unread(node: Node, container: Container) -> "shapes.Late | None":
     if not container.unread:
         return None
-    name = called(node, container.key)
-    chips = listed(container.chips) if container.chips else "chips that nobody knows"
-    counts = f"as running on {chips}" if container.running else "as down, for its runtime lists it so"
-    free = "" if container.running and container.chips else ", and no reset waits for it"
-    return {
-        "subject": f"container {one_line(container.name)}",
-        "text": f"cannot be read: {one_line(container.unread)}; it counts {counts}{free}",
-        "hint": f"look what it hangs in, and end it by hand: {container.key.runtime} inspect {name}",
-        "orders": [],
-    }
+    error = one_line(container.unread)
+    if not container.running:
+        text = say("late.unread-down", error=error)
+    elif container.chips:
+        text = say("late.unread", error=error, chips=sorted(container.chips))
+    else:
+        text = say("late.unread-anywhere", error=error)
+    what = say("hint.inspect", command=f"{container.key.runtime} inspect {called(node, container.key)}")
+    return _late(say("late.container", name=one_line(container.name)), text, what)
 
 
 def _stopping(node: Node, hold: Hold, now: datetime) -> "shapes.Late | None":
@@ -174,27 +169,17 @@ def _stopping(node: Node, hold: Hold, now: datetime) -> "shapes.Late | None":
     if not hold.is_to_end or observing(node) or length <= max(STOPPING_LONG, 2 * hold.grace):
         return None
     name = one_line(hold.name) or hold.key.id[:12]
-    look = f"look whether {hold.key.runtime} works and what {name} hangs in, end it by hand, or: "
-    what, why = hint(look, forget(node, hold.key)), one_line(hold.attempt.error) or "its runtime has not answered"
-    return {
-        "subject": f"container {name}",
-        "text": f"has been stopping for {span(length)}: {why}",
-        "hint": str(what),
-        "orders": rows(what.orders),
-    }
+    what = say("hint.end-by-hand", runtime=hold.key.runtime, name=name, order=forget(node, hold.key))
+    why = one_line(hold.attempt.error) or say("late.no-answer")
+    return _late(say("late.container", name=name), say("late.stopping", length=length, why=why), what)
 
 
 def _recovering(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
     length = now - (ring.began or now)
     if ring.phase not in RECOVERING or observing(node) or length <= RECOVERING_LONG:
         return None
-    return {
-        "subject": f"ring {ring.id}",
-        "text": f"has been in its episode for {span(length)} and is not reset or well yet: {one_line(ring.reason)}",
-        "hint": f"end what the reason names; or take the faulty chip out of use: cmgr isolate CHIP --reason WHY; "
-        f"every step: cmgr history {ring.episode}",
-        "orders": [],
-    }
+    text = say("late.recovering", length=length, why=one_line(ring.reason))
+    return _late(say("late.ring", ring=ring.id), text, say("hint.end-the-reason", episode=ring.episode))
 
 
 def _starting(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
@@ -203,73 +188,71 @@ def _starting(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
     settles = any(h.state is HoldState.SETTLING for h in holds) and not any(is_starting(node, h) for h in holds)
     if ring.phase is not Phase.RESUMING or settles or length <= STARTING_LONG:
         return None
-    return {
-        "subject": f"ring {ring.id}",
-        "text": f"has been resuming for {span(length)}: {one_line(ring.reason)}",
-        "hint": f"look whether the runtime works and why the container does not start: cmgr history {ring.episode}",
-        "orders": [],
-    }
+    text = say("late.resuming", length=length, why=one_line(ring.reason))
+    return _late(say("late.ring", ring=ring.id), text, say("hint.look-at-start", episode=ring.episode))
 
 
-def rows(orders: Iterable[Order]) -> "list[shapes.Order]":
-    """Return the orders as programs read them."""
-    return [{"do": each.do, "args": dict(each.args)} for each in orders]
+def _late(subject: Sentence, text: Sentence, what: Sentence) -> "shapes.Late":
+    said = messages(subject=subject, text=text, hint=what)
+    return {"subject": subject, "text": text, "hint": what, "orders": rows(what), "messages": said}
+
+
+def rows(hint: str) -> "list[shapes.Order]":
+    """Return the orders of a hint as programs read them."""
+    return [{"do": each.do, "args": dict(each.args)} for each in orders_in(hint)]
 
 
 def forget(node: Node, key: ContainerKey) -> Order:
     return order("forget", container=meant(node, key))
 
 
-def resume_hint(node: Node, key: ContainerKey) -> Hint:
+def resume_hint(node: Node, key: ContainerKey) -> Sentence:
     """Return what to do about a container that has failed, or was given up."""
-    return hint("fix the cause, then type: ", order("resume", container=meant(node, key)))
+    return say("hint.resume", order=order("resume", container=meant(node, key)))
 
 
-def isolation_hint(node: Node, chips: list[ChipId]) -> Hint:
+def isolation_hint(node: Node, chips: list[ChipId]) -> str:
     """Return how these isolated chips come back into use."""
     if not chips:
-        return NO_HINT
+        return ""
     if all(node.catalog.reboots(node.isolations[chip].code) for chip in chips):
         return reboot_hint(node)
     if all(node.isolations[chip].by == BOOT for chip in chips):
-        return hint(f"{listed(chips)} is used as soon as it is up; if it stays down: ", order("reset", chip=chips[0]))
-    # As a list in a sentence has it: a comma between each two.
-    releases = [part for chip in chips for part in (", ", order("release", chip=chip))][1:]
+        return say("hint.used-when-up", chips=chips, order=order("reset", chip=chips[0]))
+    releases = [order("release", chip=chip) for chip in chips]
     if all(node.isolations[chip].by == "operator" for chip in chips):
-        return hint(f"when the work on {listed(chips)} is done, type: ", *releases)
+        return say("hint.work-done", chips=chips, releases=releases)
     if all(node.isolations[chip].by == "budget" for chip in chips):
-        instead = f"or restart the machine (systemctl reboot{_not_by_cmgr(node)})"
-        return hint(f"replace or repair {listed(chips)}, {instead}, then type: ", *releases)
-    return hint(f"replace or repair {listed(chips)}, then type: ", *releases)
+        return say("hint.replace-or-restart", chips=chips, reboot=_rebooting(node), releases=releases)
+    return say("hint.replace", chips=chips, releases=releases)
 
 
-def _not_by_cmgr(node: Node) -> str:
-    """Return, to follow the command, why cmgr does not reboot the machine where it may; nothing where that is open."""
+def _rebooting(node: Node) -> str:
+    """Return the command, and why cmgr does not reboot the machine where it may; not where that is open."""
     known = node.reboot
-    silent = known is None or known.stage not in (RebootStage.WAITING, RebootStage.CALLED_OFF)
-    return "" if silent or known is None else f"; cmgr does not: {one_line(known.reason)}"
+    if known is None or known.stage not in (RebootStage.WAITING, RebootStage.CALLED_OFF):
+        return "systemctl reboot"
+    return say("hint.reboot-yourself", why=one_line(known.reason))
 
 
-def reboot_hint(node: Node) -> Hint:
+def reboot_hint(node: Node) -> Sentence:
     """Return what to do where only a restart of the machine helps."""
-    well = span(node.policy.isolation.release_after)
-    then = f"chips are used again when they have been well for {well} after it"
-    return hint(f"restart the machine (systemctl reboot{_not_by_cmgr(node)}); {then}")
+    return say("hint.restart-machine", reboot=_rebooting(node), length=node.policy.isolation.release_after)
 
 
-def share_hint(node: Node, container: Container | None) -> Hint:
+def share_hint(node: Node, container: Container | None) -> str:
     """Return what to do for a container whose share a reset took; nothing where that is not what it lacks."""
     if (lost := lost_share(node, container)) is None:
-        return NO_HINT
+        return ""
     chip, share = lost
     if share not in lost_shares(chip):
-        there = ", ".join(one_line(other.id) for other in chip.shares if other.there)
-        return hint(f"recreate the container: chip {chip.id} has {there} now")
-    how = f": {one_line(share.by_hand)}" if share.by_hand else ""
-    return hint(f"make {one_line(share.title)} of chip {chip.id} again, and it starts by itself{how}")
+        there = [one_line(other.id) for other in chip.shares if other.there]
+        return say("hint.recreate-for-share", chip=chip.id, there=there)
+    made = say("hint.make-share", share=one_line(share.title), chip=chip.id)
+    return say("word.because", what=made, why=one_line(share.by_hand)) if share.by_hand else made
 
 
-def ring_hint(node: Node, ring: Ring) -> Hint:
+def ring_hint(node: Node, ring: Ring) -> str:
     """Return what lets the ring's episode go on, and how an order that waits is taken back.
 
     Nothing where time lets it go on, or what a container's own hint says.
@@ -277,79 +260,76 @@ def ring_hint(node: Node, ring: Ring) -> Hint:
     found, waits = _of_episode(node, ring), waiting_order(node, ring)
     if waits is None:
         return found
-    back = order("cancel", chip=waits.chip)
-    return hint(*found.parts, *["; "] * bool(found), f"to take the ordered {waits.what} back: ", back)
+    return parts((found, say("hint.cancel", what=waits.what, order=order("cancel", chip=waits.chip))))
 
 
-def _of_episode(node: Node, ring: Ring) -> Hint:
+def _of_episode(node: Node, ring: Ring) -> str:
     if idle := idle_hint(node):
-        return idle if ring.in_episode else NO_HINT
+        return idle if ring.in_episode else ""
     faults = [fault for fault in handled_faults(node, ring) if not fault.momentary]
     if faults and ring.phase is Phase.HEALTHY and ring.reason and ring.id not in node.restraint.kept:
-        reset = order("reset", chip=faults[0].chip, stop=True)
-        return hint("to stop the containers of the ring and have it reset before that: ", reset)
+        return say("hint.reset-before", order=order("reset", chip=faults[0].chip, stop=True))
     if ring.phase is not Phase.WAITING:
-        return NO_HINT
+        return ""
     if ring.blocked is None:
         return _of_process(node, ring)
     return _hint_of_waiting(node, ring, [f.chip for f in faults])
 
 
-def letting_go(owner: str) -> str:
+def letting_go(owner: str) -> Sentence:
     """Return what to type so that this orchestrator starts nothing here while chips are reset."""
-    return f"have {owner} leave this machine alone: {DRAINS[owner].format('$(hostname)')}"
+    return say("hint.drain", owner=owner, how=DRAINS[owner])
 
 
-def clearing(known: Iterable[str], names: Iterable[str]) -> str:
+def clearing(known: Iterable[str], names: Iterable[str]) -> Sentence:
     """Return what makes clear which chips these use, who can reach all. `known`: what the settings ignore already."""
-    line = f"[containers] ignore = {json.dumps([*known, *names])}"
-    return f"give it the chips that it uses; or, where it uses none: {line}, then cmgr reload"
+    return say("hint.clearing", names=json.dumps([*known, *names]))
 
 
-def _of_process(node: Node, ring: Ring) -> Hint:
+def _of_process(node: Node, ring: Ring) -> str:
     """Return what to do about a process on the ring for which it waits."""
     for process, container in (user for chip in ring.chips for user in users_listed(node, chip)):
         if f"process {process.pid} " not in ring.reason:
             continue
         if container is not None:
-            return hint(f"to have it reset, stop {called(node, container.key)} yourself")
+            return say("hint.stop-to-reset", names=[called(node, container.key)])
         manager, _, instance = process.container.rpartition(":")
-        if manager in STOPS:
-            return hint(f"to have it reset, stop its instance yourself: {STOPS[manager].format(shlex.quote(instance))}")
+        if manager == "lxc":
+            return say("hint.stop-lxc", name=shlex.quote(instance))
+        if manager == "machine":
+            return say("hint.stop-machine", name=shlex.quote(instance))
         if process.owner:
-            return hint(letting_go(process.owner))
-        inside = f", in a container that cmgr does not know: {one_line(process.container)}" if process.container else ""
-        name = one_line(process.name) or "?"
-        return hint(f"to have it reset, end process {process.pid} ({name}) yourself{inside}")
-    return hint(OF_NOBODY) if "process " in ring.reason else NO_HINT
+            return letting_go(process.owner)
+        name, inside = one_line(process.name) or "?", one_line(process.container)
+        if inside:
+            return say("hint.end-process-inside", pid=process.pid, name=name, inside=inside)
+        return say("hint.end-process", pid=process.pid, name=name)
+    return say("hint.of-nobody") if "process " in ring.reason else ""
 
 
-def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> Hint:
+def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> str:
     users = [c for c in on_ring(node, ring) if c.running and c.key not in ring.theirs]
     spared = [called(node, c.key) for c in users if not c.enabled or is_spared(node, c)]
     if spared:
-        return hint(f"to have it reset, stop {', '.join(spared)} yourself")
+        return say("hint.stop-to-reset", names=spared)
     if unclear := unclear_users(node, ring.chips):
-        who = ", ".join(called(node, c.key) for c in unclear)
-        clear = clearing(node.policy.ignore, [c.name for c in unclear])
-        return hint(f"to have it reset, stop {who} yourself; {clear}")
+        stop = say("hint.stop-to-reset", names=[called(node, c.key) for c in unclear])
+        return parts((stop, clearing(node.policy.ignore, [c.name for c in unclear])))
     if not users or not faulty:
-        return NO_HINT
-    names = ", ".join(called(node, c.key) for c in users)
+        return ""
     reset = order("reset", chip=faulty[0], stop=True)
-    return hint(f"to stop {names} too, and start it all again after the reset: ", reset)
+    return say("hint.stop-too", names=[called(node, c.key) for c in users], order=reset)
 
 
-def runtime_hint(node: Node, name: str) -> Hint:
+def runtime_hint(node: Node, name: str) -> Sentence:
     """Return what to do about a runtime that does not answer: nothing is reset until it does or is known to be gone."""
     if is_doubted(node, name):
-        look = f"see that its disk is mounted and that the right engine answers, and restart {name}; nothing is reset "
-        return hint(look + "before that; if they are gone for good: ", forgetting(name))
+        return say("hint.doubted", runtime=name, order=forgetting(name))
     others = ", ".join(f'"{other}"' for other in node.runtimes if other != name)
-    named = f", or name the others: runtimes = [{others}]" if others else ""
-    look = "systemctl is-system-running, and systemd.bus in the configuration"
-    look = f"{look if name == SYSTEMD else f'systemctl status {name}'}; nothing is reset without it; "
-    return hint(f"{look}if it is gone for good: ", forgetting(name), named)
+    look = say("hint.look-at-systemd") if name == SYSTEMD else f"systemctl status {name}"
+    if others:
+        return say("hint.runtime-or-others", look=look, order=forgetting(name), others=others)
+    return say("hint.runtime", look=look, order=forgetting(name))
 
 
 def is_doubted(node: Node, runtime: str) -> bool:
@@ -358,10 +338,10 @@ def is_doubted(node: Node, runtime: str) -> bool:
     return origin is not None and origin.doubted is not None
 
 
-def unmanaged_hint(node: Node, name: str) -> Hint:
+def unmanaged_hint(node: Node, name: str) -> Sentence:
     """Return what to do about a runtime that is not in the list, and of which something is remembered."""
     named = ", ".join(f'"{each}"' for each in (*node.runtimes, name))
-    return hint(f"runtimes = [{named}], and systemctl restart cmgr; if it is gone for good: ", forgetting(name))
+    return say("hint.unmanaged", names=named, order=forgetting(name))
 
 
 def forgetting(runtime: str) -> Order:
@@ -369,11 +349,10 @@ def forgetting(runtime: str) -> Order:
     return order("forget", runtime=runtime)
 
 
-def idle_hint(node: Node) -> Hint:
+def idle_hint(node: Node) -> str:
     """Return how cmgr is made to act again."""
     if node.maintenance is not None:
-        return hint(order("maintenance", on=False))
+        return order("maintenance", on=False)
     if node.policy.observe:
-        return hint("set observe = false, then type: cmgr reload")
-    replaced = "restart the machine, or load the driver's new modules once nobody uses a chip"
-    return hint(replaced) if observing(node) else NO_HINT
+        return say("hint.observe")
+    return say("hint.driver-updated") if observing(node) else ""

@@ -20,7 +20,8 @@ from cmgr.model.values.services.containers import HEALTHY, Container, ContainerK
 from cmgr.model.values.services.containers import STARTING as LOADING
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing, serves, why_not_serving
-from cmgr.sentences.hints import NO_HINT, Hint, hint, order
+from cmgr.sentences.hints import order
+from cmgr.sentences.sentence import Sentence, messages, say
 from cmgr.view.advice import (
     called,
     clearing,
@@ -56,7 +57,6 @@ STATUS_OF_HOLD: "Mapping[HoldState, shapes.ContainerStatus]" = {
 NO_REASON = {"pausing": "is to be stopped", "paused": "waits to be started", "resuming": "is being started"}
 
 STARTED_AGAIN = "something starts it again, or another in its place, each time that cmgr stops it"
-STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)"
 
 OWNED = "{} starts its own containers: cmgr stops them where a reset needs that, and starts none again"
 
@@ -64,16 +64,11 @@ UNCLEAR_USER = "nobody knows which chips it uses"
 
 UNCLEAR = f"{UNCLEAR_USER}: a reset waits for it where the driver lists a process of it, or cannot list any"
 SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"
-SPARED_HINT = "recreate it without --rm; or, where its loss is none, with the label cmgr.strategy"
-
-REJOIN = "restart it as it was started (docker restart, nerdctl restart, systemctl restart)"
-MADE_ANEW = "recreate it (docker compose up --force-recreate, or remove it and run it again): it can never start again"
+SPARED_HINT = say("hint.spared")
 
 FROZEN = "somebody has paused it with its own client, and cmgr leaves it so, or pauses it again after a start"
 
 STARTING = "is starting, for as long as its own unit gives it (TimeoutStartSec=)"
-
-STARTS = {"docker": "docker start {}", SYSTEMD: "systemctl start {}"}
 
 DOWN: Final = "down"
 """The status of a container that ought to run, does not, and is not held."""
@@ -85,9 +80,9 @@ def started_again(container: Container) -> str:
     return anew if container.owner else STARTED_AGAIN
 
 
-def stop_the_owner(container: Container) -> str:
+def stop_the_owner(container: Container) -> Sentence:
     """Return what to type, or to do, so that nothing starts the container again while its chips are reset."""
-    return letting_go(container.owner) if container.owner else STOP_THE_OWNER
+    return letting_go(container.owner) if container.owner else say("hint.stop-the-owner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +94,7 @@ class Down:
     chips: tuple[ChipId, ...]
     since: datetime | None
     reason: str
-    hint: Hint
+    hint: str
 
 
 @kept
@@ -154,7 +149,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     asked, said = _asked(container)
     project, service, group = _together(container)
     strategy = node.policy.strategy if container is None or container.strategy is None else container.strategy
-    return {
+    told: shapes.Container = {
         "runtime": key.runtime,
         "namespace": key.namespace,
         "id": key.id,
@@ -174,8 +169,8 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "spared": container is not None and container.running and bool(container.chips) and is_spared(node, container),
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
-        "hint": str(what),
-        "orders": rows(what.orders),
+        "hint": what,
+        "orders": rows(what),
         "owner": container.owner if container is not None else "",
         "project": project,
         "service": service,
@@ -184,6 +179,9 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "unit": _unit(node, container),
         "warnings": _warnings(node, container),
     }
+    if found := messages(reason=reason, hint=what):
+        told["messages"] = found
+    return told
 
 
 def _lost(container: Container | None) -> list[int]:
@@ -238,7 +236,7 @@ def _status(container: Container | None, hold: Hold | None) -> "shapes.Container
     return STATUS_OF_HOLD[hold.state]
 
 
-def _story(node: Node, key: ContainerKey) -> tuple[str, Hint]:
+def _story(node: Node, key: ContainerKey) -> tuple[str, str]:
     """Return what there is to say of the container, and what to do or type."""
     container, hold = node.containers.get(key), node.holds.get(key)
     status = _status(container, hold)
@@ -247,9 +245,9 @@ def _story(node: Node, key: ContainerKey) -> tuple[str, Hint]:
     return _running(node, container) if status == "running" else _ended(node, node.containers[key])
 
 
-def _ended(node: Node, container: Container) -> tuple[str, Hint]:
+def _ended(node: Node, container: Container) -> tuple[str, str]:
     """Return why a container that is not held does not run, and how it runs again or is meant not to."""
-    name, end = called(node, container.key), container.exit
+    end = container.exit
     how = "it does not run, and nobody saw how it ended"
     if end is not None and end.by_itself:
         how = f"it exited by itself with code {end.code}"
@@ -259,35 +257,44 @@ def _ended(node: Node, container: Container) -> tuple[str, Hint]:
         how = f"it ended with code {end.code} while {container.key.runtime} was not there to say why, perhaps with it"
     elif end is not None:
         how = f"it ended with code {end.code}, and it is not known who ended it"
-    start = STARTS.get(container.key.runtime, "with your client").format(name)
     others = sorted(replaced(node, container).items())
     has = [f"{other} has chip {chip} now" for chip, other in others[:1]]
-    to_do = f"stop {one_line(others[0][1])} if it is to run" if others else f"start it ({start})"
-    what = hint(f"{to_do}; or, if it is not to run, type: ", forget(node, container.key))
+    if others:
+        what = say("hint.stop-other-or-forget", other=one_line(others[0][1]), order=forget(node, container.key))
+    else:
+        what = say("hint.start-or-forget", start=_start(node, container.key), order=forget(node, container.key))
     troubles = _of_chips(node, container.chips)
     return joined([how, *troubles[:1], *has, "cmgr does not hold it"]), what
 
 
-def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
+def _start(node: Node, key: ContainerKey) -> str:
+    """Return how a person starts it."""
+    if key.runtime in ("docker", SYSTEMD):
+        client = "docker" if key.runtime == "docker" else "systemctl"
+        return f"{client} start {called(node, key)}"
+    return say("hint.with-your-client")
+
+
+def _running(node: Node, container: Container | None) -> tuple[str, str]:
     """Return what there is to say of a container that runs: mostly nothing."""
     if container is None:
-        return "", NO_HINT
+        return "", ""
     if container.ignored:
-        return "is ignored, by its label cmgr.enable=ignore or by the setting containers.ignore", NO_HINT
+        return "is ignored, by its label cmgr.enable=ignore or by the setting containers.ignore", ""
     if not container.enabled:
-        return f"has the label {container.hands_off}: cmgr leaves it alone", NO_HINT
+        return f"has the label {container.hands_off}: cmgr leaves it alone", ""
     rings = _rings(node, container.chips)
     theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
     if theirs is not None and is_fought_for(theirs, container):
-        end = "" if container.owner else f" to let ring {theirs.id} be reset"
+        own = say("hint.stop-the-owner-for-ring", ring=theirs.id)
         return (
             f"{started_again(container)}, and ring {theirs.id} waits for it",
-            hint(f"{stop_the_owner(container)}{end}"),
+            letting_go(container.owner) if container.owner else own,
         )
     if theirs is not None:
         return (
             f"was started by hand, or forgotten, in the episode of ring {theirs.id}, which waits for it",
-            hint(f"stop it to let ring {theirs.id} be reset"),
+            say("hint.stop-for-ring", ring=theirs.id),
         )
     troubles = _of_chips(node, container.chips)
     ailing, what = of_running(node, container)
@@ -310,11 +317,11 @@ def _busy(node: Node, container: Container) -> str:
     return f"says that it is busy, and a reset waits: {veto.said}" if veto is not None and veto.busy and waits else ""
 
 
-def to_rejoin(container: Container) -> Hint:
+def to_rejoin(container: Container) -> str:
     """Return what to do about one that is cut off from the container in whose namespaces it runs."""
     if not container.cut_off:
-        return NO_HINT
-    return hint(MADE_ANEW if container.orphaned else REJOIN)
+        return ""
+    return say("hint.recreate") if container.orphaned else say("hint.rejoin")
 
 
 def _not_serving(container: Container) -> list[str]:
@@ -324,13 +331,13 @@ def _not_serving(container: Container) -> list[str]:
     return [FROZEN if container.frozen else why, STARTING if container.starting else loads]
 
 
-def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
+def _waited_for(node: Node, container: Container) -> tuple[str, str]:
     """Return why a reset would wait for it, whatever the strategy, and what to do about that before a fault comes."""
     if container.chips and is_spared(node, container):
-        return SPARED, hint(SPARED_HINT)
+        return SPARED, SPARED_HINT
     if not container.unclear:
-        return "", NO_HINT
-    return UNCLEAR, hint(clearing(node.policy.ignore, [container.name]))
+        return "", ""
+    return UNCLEAR, clearing(node.policy.ignore, [container.name])
 
 
 def _not_yet(container: Container) -> str:
@@ -340,17 +347,17 @@ def _not_yet(container: Container) -> str:
     return f", it has not answered yet: {container.said or 'nothing has come of it so far'}"
 
 
-def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
+def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
     attempt = hold.attempt
     if status == "settling":
         until = stamp(attempt.retry_at) if attempt.retry_at is not None else "the next list"
         runs = "is paused again, as it was" if hold.frozen else "runs again"
         container = node.containers.get(hold.key)
         if container is not None and container.starting:
-            return joined([f"{STARTING}, and counts as recovered once it is up and stays so", _failures(hold)]), NO_HINT
+            return joined([f"{STARTING}, and counts as recovered once it is up and stays so", _failures(hold)]), ""
         if container is not None and container.says_within is not None and container.says != HEALTHY:
             runs += _not_yet(container)
-        return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), NO_HINT
+        return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), ""
     verb = "stop" if hold.is_to_end else "start"
     ailing = of_held(node, hold)
     if status == "failed":
@@ -364,13 +371,14 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
     return joined(parts) or NO_REASON[status], _hint(node, hold) if status == "paused" else _move_back(node, hold)
 
 
-def _move_back(node: Node, hold: Hold) -> Hint:
+def _move_back(node: Node, hold: Hold) -> str:
     """Return how an order to give it other chips is taken back while it is being stopped, if there is one."""
     slots = [slot for slot in of_container(node, node.containers.get(hold.key)) if slot.wish and not slot.without]
     if not hold.is_to_end or not (slots or hold.wish):
-        return NO_HINT
+        return ""
     name, chips = (slots[0].name, slots[0].chips) if slots else (meant(node, hold.key), hold.chips)
-    return hint("to leave it on its chips: ", order("slot-assign", slot=name, chips=",".join(map(str, sorted(chips)))))
+    back = order("slot-assign", slot=name, chips=",".join(map(str, sorted(chips))))
+    return say("hint.leave-on-its-chips", order=back)
 
 
 def _failures(hold: Hold) -> str:
@@ -396,21 +404,22 @@ def _short(node: Node, hold: Hold) -> list[str]:
     return [*short, f"it cannot be moved: it {container.tied}" if fixed else ""]
 
 
-def _hint(node: Node, hold: Hold) -> Hint:
+def _hint(node: Node, hold: Hold) -> str:
     isolated = [c for c in sorted(hold.chips) if c in node.isolations]
     what = isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
     if not what and (known := node.containers.get(hold.key)) is not None and known.orphaned:
-        return hint(MADE_ANEW)
+        return say("hint.recreate")
     if not what and (other := successor(node, hold)) is not None:
-        return hint(f"stop {called(node, other.key)} if it is to run instead; if not, type: ", forget(node, hold.key))
-    return what or (_given_away_hint(node, hold) if given_away(node, hold) else NO_HINT)
+        names = [called(node, hold.key)]
+        return say("hint.superseded", name=called(node, other.key), names=names, forgets=[forget(node, hold.key)])
+    return what or (_given_away_hint(node, hold) if given_away(node, hold) else "")
 
 
-def _given_away_hint(node: Node, hold: Hold) -> Hint:
+def _given_away_hint(node: Node, hold: Hold) -> Sentence:
     container = node.containers.get(hold.key)
-    placed = container is not None and can_be_placed(container)
-    others = f"give it others (cmgr slot assign {called(node, hold.key)} CHIPS), or stop what is on its own"
-    return hint(others if placed else "move or stop what is on its chips")
+    if container is not None and can_be_placed(container):
+        return say("hint.give-others", name=called(node, hold.key))
+    return say("hint.move-others")
 
 
 def _of_chips(node: Node, chips: frozenset[ChipId]) -> list[str]:

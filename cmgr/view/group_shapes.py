@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypedDict
 
-from cmgr.view.shapes import Form, Orders, Time
+from cmgr.view.shapes import Advised, Form, Time
 
 
 class Member(TypedDict):
@@ -54,7 +54,7 @@ class Agreement(TypedDict):
     appliances: Annotated[list[Appliance], "every appliance that has members, by name"]
 
 
-class Group(TypedDict):
+class Group(Advised):
     name: Annotated[str, "its name"]
     phase: Annotated[str, "`running`: no round is on"]
     round: Annotated[int, "the number of its round, or of the last one; 0 where there was none"]
@@ -65,7 +65,6 @@ class Group(TypedDict):
     down: Annotated[int, "so many of its members do not run"]
     reason: Annotated[str, "what it waits for, or why it is not whole"]
     hint: Annotated[str, "what to type; often nothing"]
-    orders: Orders
     members: Annotated[list[Member], "the members that are known here, by name"]
     fleet: Annotated[Agreement | None, "where it spans appliances, as far as known: what they have agreed on"]
     remarks: Annotated[list[str], "what of its labels cannot be as somebody meant it"]

@@ -13,7 +13,8 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.hints import NO_HINT, Hint, hint, order
+from cmgr.sentences.hints import order
+from cmgr.sentences.sentence import messages, parts, say
 from cmgr.view.advice import called, rows
 from cmgr.words import one_line, stamp, stamp_or_none
 
@@ -34,8 +35,8 @@ def names(node: Node) -> list[str]:
 
 def _row(node: Node, group: Group) -> "group_shapes.Group":
     members = members_of(node, group.name)
-    what = _hint(node, group, members)
-    return {
+    why, what = reason(node, group, members), _hint(node, group, members)
+    told: group_shapes.Group = {
         "name": group.name,
         "phase": group.phase.value,
         "round": group.round,
@@ -44,9 +45,9 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
         "since": stamp_or_none(group.since),
         "size": size(members),
         "down": sum(not c.running for c in members),
-        "reason": one_line(reason(node, group, members)),
-        "hint": str(what),
-        "orders": rows(what.orders),
+        "reason": one_line(why),
+        "hint": what,
+        "orders": rows(what),
         "fleet": _agreement(node.fleet_groups.get(group.name)),
         "members": [_member(node, group, container) for container in members],
         "remarks": _remarks(node, members),
@@ -61,6 +62,9 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
             for each in reversed(group.history)
         ],
     }
+    if found := messages(reason=why, hint=what):
+        told["messages"] = found
+    return told
 
 
 def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":
@@ -168,36 +172,34 @@ def elsewhere(node: Node, name: str, members: list[Container]) -> str:
     return f"round {document.round} is {document.phase} elsewhere: {waits}" if waits else ""
 
 
-def _hint(node: Node, group: Group, members: list[Container]) -> Hint:
+def _hint(node: Node, group: Group, members: list[Container]) -> str:
     if fleet := _fleet_hint(node, group):
         return fleet
     if group.phase is GroupPhase.HALTING:
         resume, back = order("group-resume", group=group.name), order("group-cancel", group=group.name)
-        now = () if _is_under_way(node, group) else ("to start what can be started now: ", resume)
-        undo = ("to take the restart back: ", back) if group.can_be_taken_back else ()
-        return hint(*now, *("; ",) * bool(now and undo), *undo)
+        now = "" if _is_under_way(node, group) else say("hint.start-what-can", order=resume)
+        return parts((now, say("hint.cancel-restart", order=back) if group.can_be_taken_back else ""))
     down = [c for c in members if not c.running]
     if not group.in_round and down and len(down) < len(members):
-        return hint("to stop and start all its members: ", order("group-restart", group=group.name))
-    return NO_HINT
+        return say("hint.restart-group", order=order("group-restart", group=group.name))
+    return ""
 
 
-def _fleet_hint(node: Node, group: Group) -> Hint:
+def _fleet_hint(node: Node, group: Group) -> str:
     """Return what to type about other appliances; nothing where the reason for the wait, if there is one, is here."""
     known = node.fleet_groups.get(group.name)
     if known is None or not gate(node.engine, known):
-        return NO_HINT
+        return ""
     if is_out(node.engine, known):
-        return hint("to take it in again: ", order("group-restart", group=group.name))
+        return say("hint.take-in-again", order=order("group-restart", group=group.name))
     if group.phase is not GroupPhase.HALTING or group_obstacle(node, group) is not None:
-        return NO_HINT
+        return ""
     if not node.engine.up:
-        alone = order("group-resume", group=group.name, alone=True)
-        return hint("to start the members here without the others: ", alone)
+        return say("hint.start-alone", order=order("group-resume", group=group.name, alone=True))
     waited = [n for n, _ in waited_for(known.document)] if known.document is not None else []
     others = [n for n in (*waited, *unheard(known)) if n != node.engine.name]
     goes = order("group-resume", group=group.name, without=",".join(others))
-    return hint(f"to go on without {', '.join(others)}: ", goes) if others else NO_HINT
+    return say("hint.go-on-without", others=others, order=goes) if others else ""
 
 
 def _is_under_way(node: Node, group: Group) -> bool:
@@ -243,6 +245,4 @@ def troubles(node: Node) -> Iterator[Trouble]:
             told = tuple(c.name for c in members)
             since = group.began if group.in_round else None
             what = _hint(node, group, members)
-            yield Trouble(
-                TroubleKind.GROUP, name, text, why, str(what), since, chips=chips, containers=told, orders=what.orders
-            )
+            yield Trouble(TroubleKind.GROUP, name, text, why, what, since, chips=chips, containers=told)

@@ -13,7 +13,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import MUTE, Healing, ailment, limit_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.hints import NO_HINT, Hint, hint
+from cmgr.sentences.sentence import say
 from cmgr.view.advice import called, resume_hint, titled
 from cmgr.words import joined, span, stamp, stamp_or_none
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cmgr.view import shapes
 
 HURRIED = "the reset of its chips has waited as long as it may (limits.busy)"
-WAIT_LONGER = "look what it has lost; to wait longer another time: limits.busy"
+WAIT_LONGER = say("hint.wait-longer")
 
 
 def heal(node: Node, key: ContainerKey) -> "shapes.Heal | None":
@@ -53,10 +53,7 @@ def _unchecked(node: Node, container: Container) -> tuple[str, str]:
         return "", ""
     told = f"its check has not run since {stamp(container.unchecked)}"
     blind = "heal sees only the end of its first process" if container.heal is not None else ""
-    name = called(node, container.key)
-    return joined(
-        [told, blind]
-    ), f"docker restart {name}; or, without an end: docker pause {name}, docker unpause {name}"
+    return joined([told, blind]), say("hint.unchecked", name=called(node, container.key))
 
 
 def troubles(node: Node) -> Iterator[Trouble]:
@@ -80,12 +77,12 @@ def _reach(node: Node, container: Container) -> Iterator[Trouble]:
     if denied := doubted & container.denied:
         text = f"container {name} can open {listed(sorted(denied))} no more"
         why = "the device rules of its control group have changed while it ran; what it has open goes on"
-        what = "restart it when that suits, and it has its chips again"
+        what = say("hint.restart-when-it-suits")
     else:
         began = min(at for chip in chips if (at := container.steady.get(chip)) is not None)
         text = f"container {name} has left {listed(chips)}"
         why = f"it says that it serves, and no process of it is there, where one was since {stamp(began)}"
-        what = "ask it for some work, and look at its log: it may compute without the chip; a restart gives that back"
+        what = say("hint.ask-for-work")
     since = min((at for chip in chips if (at := container.lost.get(chip)) is not None), default=None)
     about = "/".join(container.key)
     yield Trouble(TroubleKind.REACH, about, text, why, what, since, chips=chips, containers=(container.name,))
@@ -97,7 +94,7 @@ def ails(node: Node, key: ContainerKey) -> Healing | None:
     return healing if healing is not None and healing.ails else None
 
 
-def of_running(node: Node, container: Container) -> tuple[str, Hint]:
+def of_running(node: Node, container: Container) -> tuple[str, str]:
     """Return what there is to say of the health of a container that runs, and what to type."""
     healing = node.healings.get(container.key)
     if healing is None or not healing.ails:
@@ -105,11 +102,11 @@ def of_running(node: Node, container: Container) -> tuple[str, Hint]:
         left = ": left as it is, which a person ordered" if spared else ""
         told, what = _unchecked(node, container)
         mute = f"{MUTE}: {container.said}" if container.health != UNHEALTHY else UNHEALTHY
-        return (f"{mute}{left}" if container.says == UNHEALTHY else told), hint(what) if told else NO_HINT
+        return (f"{mute}{left}" if container.says == UNHEALTHY else told), what
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
     idle = why_idle(node, chips=bool(container.chips))
-    return joined([_counted(node, container.key, healing), f"{idle}: it is not restarted" if idle else ""]), NO_HINT
+    return joined([_counted(node, container.key, healing), f"{idle}: it is not restarted" if idle else ""]), ""
 
 
 def of_held(node: Node, hold: Hold) -> str:

@@ -9,7 +9,8 @@ from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
 from cmgr.model.values.standing import RebootStage
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.hints import hint, order
+from cmgr.sentences.hints import order
+from cmgr.sentences.sentence import say
 from cmgr.words import counted, one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def _reboots(node: Node) -> Iterator[Trouble]:
     known = node.reboot
     if known is not None and known.under_way:
         text, at = "this machine is rebooted", f" at {stamp(known.due)}" if known.due is not None else " soon"
-        why, what = f"{at.strip()}: nothing else brings back {known.what}", hint("to call it off: ", CANCEL_REBOOT)
+        why, what = f"{at.strip()}: nothing else brings back {known.what}", say("hint.call-off", order=CANCEL_REBOOT)
     elif known is not None and known.stage is RebootStage.FAILED:
         text, why = "this machine was to be rebooted, and was not", known.reason
-        what = hint("reboot it yourself (systemctl reboot); cmgr does not try it again")
+        what = say("hint.reboot-by-hand")
     else:
         return
-    yield Trouble(TroubleKind.REBOOTS, "machine", text, one_line(why), str(what), known.since, orders=what.orders)
+    yield Trouble(TroubleKind.REBOOTS, "machine", text, one_line(why), what, known.since)
 
 
 def _where(found: list[MachineFault]) -> str:

@@ -75,10 +75,12 @@ class Order(TypedDict):
     args: Annotated[dict[str, str | int | bool], "its arguments, as that takes them"]
 
 
-Orders = Annotated[list[Order], "the orders that `hint` names"]
+class Advised(TypedDict):
+    orders: Annotated[list[Order], "the orders that `hint` names"]
+    messages: NotRequired[Messages]
 
 
-class Trouble(TypedDict):
+class Trouble(Advised):
     id: Annotated[str, "what to type for it: `cmgr acknowledge`"]
     kind: Annotated[str, values_of(TroubleKind), "what kind of trouble"]
     about: Annotated[str, "what it is about: `chip 3`, `docker//<id>`; nothing where its kind says that"]
@@ -87,17 +89,14 @@ class Trouble(TypedDict):
     text: Annotated[str, "what is wrong, in a few words"]
     why: Annotated[str, "more of it"]
     hint: Annotated[str, "what to do; often nothing"]
-    orders: Orders
     stays: Annotated[bool, "nobody can see when it is over: it stays until `cmgr acknowledge`"]
     lines: NotRequired[Annotated[list[str], "what to type in a shell, line by line, to make a removed container again"]]
-    messages: NotRequired[Messages]
 
 
-class Late(TypedDict):
+class Late(Advised):
     subject: Annotated[str, "`container web`, `ring 0`"]
     text: Annotated[str, "what it has been doing for how long, and why"]
     hint: Annotated[str, "what to do"]
-    orders: Orders
 
 
 class Restraint(TypedDict):
@@ -106,7 +105,7 @@ class Restraint(TypedDict):
     rings: Annotated[list[int], "the rings that wait for `cmgr resume --all`"]
 
 
-class Ring(TypedDict):
+class Ring(Advised):
     id: Annotated[int, "the lowest chip of the ring"]
     chips: Annotated[list[int], "its chips"]
     phase: Annotated[str, values_of(Phase), "where it is in its episode"]
@@ -118,8 +117,6 @@ class Ring(TypedDict):
     resets: Annotated[int, "resets that are remembered for its budget"]
     ordered_by: Annotated[str | None, "who ordered the reset that it is about"]
     hint: Annotated[str, "what to type; often nothing"]
-    orders: Orders
-    messages: NotRequired[Messages]
 
 
 class Window(TypedDict):
@@ -143,7 +140,7 @@ class Heal(TypedDict):
     given_up: Annotated[Time | None, "since when it is given up"]
 
 
-class Container(TypedDict):
+class Container(Advised):
     runtime: Annotated[str, "docker, containerd, sim; systemd of a unit"]
     namespace: Annotated[str, "containerd's; nothing for the others"]
     id: Annotated[str, "the runtime's id"]
@@ -168,7 +165,6 @@ class Container(TypedDict):
     unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses"]
     reason: Annotated[str, "what it waits for"]
     hint: Annotated[str, "what to type"]
-    orders: Orders
     owner: Annotated[str, "who starts its own containers, and this one is one of them: swarm, kubelet, …; or nothing"]
     project: Annotated[str, "the project of docker compose that it is of, or nothing"]
     service: Annotated[str, "which service of that"]
@@ -178,7 +174,7 @@ class Container(TypedDict):
     warnings: Annotated[list[str], "what in its definition could not be read"]
 
 
-class Down(TypedDict):
+class Down(Advised):
     runtime: Annotated[str, "docker, containerd, sim; systemd of a unit"]
     namespace: Annotated[str, "containerd's; nothing for the others"]
     id: Annotated[str, "the runtime's id"]
@@ -188,7 +184,6 @@ class Down(TypedDict):
     since: Annotated[Time | None, "since when it does not run"]
     reason: Annotated[str, "why"]
     hint: Annotated[str, "what to do or type; nothing where time does it"]
-    orders: Orders
 
 
 class Fault(TypedDict):
@@ -222,7 +217,7 @@ class Share(TypedDict):
     hint: Annotated[str, "what to type to make it; nothing when it is there"]
 
 
-class Chip(TypedDict):
+class Chip(Advised):
     id: Annotated[int, "the physical id: what people say to cmgr"]
     number: Annotated[int, "what containers and device files call it: the id, but on some chips another number"]
     tool_name: Annotated[str, "what its maker's own tool calls it; nothing where that is the id"]
@@ -244,7 +239,6 @@ class Chip(TypedDict):
     shares: Annotated[list[Share], "the parts that containers are given ([shares.md](shares.md)); often none"]
     available: Annotated[bool, "healthy, not pre-isolated, and used by nobody"]
     hint: Annotated[str, "what to type when it is isolated"]
-    orders: Orders
     measured: NotRequired[
         Annotated[
             dict[str, float | str],
@@ -253,12 +247,11 @@ class Chip(TypedDict):
     ]
 
 
-class Runtime(TypedDict):
+class Runtime(Advised):
     name: Annotated[str, "docker, containerd, sim"]
     why_down: Annotated[str, "why it cannot be reached; nothing when it can"]
     listed: Annotated[Time | None, "when its last good list was asked for"]
     hint: Annotated[str, "what to do about that, ready to be typed; nothing when it answers"]
-    orders: Orders
 
 
 class Quarter(TypedDict):

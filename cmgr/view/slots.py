@@ -11,7 +11,8 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import Slot, slots_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.hints import NO_HINT, Hint, hint, order
+from cmgr.sentences.hints import order
+from cmgr.sentences.sentence import say
 from cmgr.view.advice import called, forget, isolation_hint, meant, titled
 from cmgr.words import joined, one_line, stamp
 
@@ -87,16 +88,16 @@ def _short(node: Node) -> Iterator[Trouble]:
             what = _on_all(name, whole_with(node, slot)) or isolation_hint(node, isolated)
             why = "; ".join(filter(None, (slot.reason, slot.short)))
             yield Trouble(
-                TroubleKind.FEWER_CHIPS, f"slot {name}", text, why, str(what), slot.since,
-                chips=tuple(sorted(slot.chips)), containers=names, orders=what.orders,
+                TroubleKind.FEWER_CHIPS, f"slot {name}", text, why, what, slot.since,
+                chips=tuple(sorted(slot.chips)), containers=names,
             )  # fmt: skip
     for key, container in sorted(node.containers.items()):
         if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
-            what = _on_all(meant(node, key), whole_for(node, container)) or hint("cmgr chips")
+            what = _on_all(meant(node, key), whole_for(node, container)) or "cmgr chips"
             text = f"container {titled(node, key)} runs {away(node, container)}"
             yield Trouble(
-                TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, str(what), container.since,
-                chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
+                TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, what, container.since,
+                chips=tuple(sorted(container.chips)), containers=(container.name,),
             )  # fmt: skip
 
 
@@ -113,18 +114,16 @@ def _crowded(node: Node) -> Iterator[Trouble]:
         former = [titled(node, other.key) for other in others if other.key in late.instead_of]
         if former:
             why = f"{one_line(late.name)} was made in the place of {' and '.join(former)}, which runs again"
-            what = hint("stop one of them; or, if all are to run: ", forget(node, late.key))
+            what = say("hint.stop-one-or-forget", order=forget(node, late.key))
         else:
             why = f"cmgr has moved {one_line(late.name)} there"
-            what = hint(f"stop one of them; or, to give {called(node, late.key)} other chips: cmgr slot assign")
+            what = say("hint.stop-one-or-move", name=called(node, late.key))
         yield Trouble(
-            TroubleKind.CROWDED, f"chip {on[0]}", text, why, str(what), chips=tuple(on), containers=names,
-            orders=what.orders,
+            TroubleKind.CROWDED, f"chip {on[0]}", text, why, what, chips=tuple(on), containers=names,
         )  # fmt: skip
 
 
-def _on_all(name: str, chips: Iterable[ChipId]) -> Hint:
+def _on_all(name: str, chips: Iterable[ChipId]) -> str:
     """Return how what runs on fewer chips gets all of them; nothing where there are none for it."""
     whole = ",".join(map(str, sorted(chips)))
-    assign = order("slot-assign", slot=name, chips=whole, stop=True)
-    return hint(assign, " stops it, and starts it on all") if whole else NO_HINT
+    return say("hint.on-all", order=order("slot-assign", slot=name, chips=whole, stop=True)) if whole else ""

@@ -16,12 +16,11 @@ from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import DRILLS, Drill
 from cmgr.model.values.lookup import grouped, kept
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Spent
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.hints import NO_HINT
 from cmgr.sentences.sentence import messages
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, rows, runtime_hint
@@ -68,17 +67,7 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
         "containers": containers(node),
         "down": [_down(node, each) for each in down(node)],
         "chips": chips(node),
-        "runtimes": [
-            {
-                "name": r.name,
-                "why_down": one_line(r.why_down),
-                "listed": stamp_or_none(r.listed),
-                "hint": str(what),
-                "orders": rows(what.orders),
-            }
-            for _, r in sorted(node.runtimes.items())
-            for what in [runtime_hint(node, r.name) if r.why_down else NO_HINT]
-        ],
+        "runtimes": [_runtime(node, state) for _, state in sorted(node.runtimes.items())],
         "windows": [
             {"name": opening.name, "open": opening.open, "until": stamp_or_none(opening.wall)}
             for _, opening in sorted(node.calendar.items())
@@ -87,6 +76,20 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
         "drills": [_drill(node, drill) for drill in node.policy.drills],
         "downtime": own.downtime,
     }
+
+
+def _runtime(node: Node, state: RuntimeState) -> "shapes.Runtime":
+    what = runtime_hint(node, state.name) if state.why_down else ""
+    told: shapes.Runtime = {
+        "name": state.name,
+        "why_down": one_line(state.why_down),
+        "listed": stamp_or_none(state.listed),
+        "hint": what,
+        "orders": rows(what),
+    }
+    if found := messages(hint=what):
+        told["messages"] = found
+    return told
 
 
 def quarter(name: str, spent: Spent) -> "shapes.Quarter":
@@ -146,7 +149,7 @@ def health(node: Node, own: Own) -> "slot_shapes.Wellbeing":
 
 
 def _down(node: Node, each: Down) -> "shapes.Down":
-    return {
+    told: shapes.Down = {
         "runtime": each.key.runtime,
         "namespace": each.key.namespace,
         "id": each.key.id,
@@ -155,9 +158,12 @@ def _down(node: Node, each: Down) -> "shapes.Down":
         "chips": list(each.chips),
         "since": stamp_or_none(each.since),
         "reason": each.reason,
-        "hint": str(each.hint),
-        "orders": rows(each.hint.orders),
+        "hint": each.hint,
+        "orders": rows(each.hint),
     }
+    if found := messages(reason=each.reason, hint=each.hint):
+        told["messages"] = found
+    return told
 
 
 def state_of_service(node: Node, own: Iterable[Trouble]) -> "shapes.ServiceState":
@@ -200,10 +206,10 @@ def _ring(node: Node, ring: Ring) -> "shapes.Ring":
         "began": stamp_or_none(ring.began) if ring.in_episode else None,
         "resets": len(ring.resets),
         "ordered_by": None if order is None else one_line(order.who),
-        "hint": str(what),
-        "orders": rows(what.orders),
+        "hint": what,
+        "orders": rows(what),
     }
-    if found := messages(reason=ring.reason):
+    if found := messages(reason=ring.reason, hint=what):
         told["messages"] = found
     return told
 
@@ -221,9 +227,9 @@ def chips(node: Node) -> "list[shapes.Chip]":
 def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chip":
     known, report, isolation = node.chips[chip], node.reports.get(chip), node.isolations.get(chip)
     processes = report.processes if report is not None and not report.error else ()
-    what = isolation_hint(node, [chip]) if isolation is not None else NO_HINT
+    what = isolation_hint(node, [chip]) if isolation is not None else ""
     kept_free = ", ".join(f"{code}: {wrong.pre_isolated_words(node, code)}" for code in pre_isolating(node, chip))
-    return {
+    told: shapes.Chip = {
         "id": chip,
         "number": known.asked_as,
         "tool_name": one_line(known.tool_name),
@@ -244,9 +250,12 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
         "processes": [_process(p) for p in processes],
         "shares": [_share(node, share, known, processes) for share in known.shares],
         "available": free,
-        "hint": str(what),
-        "orders": rows(what.orders),
+        "hint": what,
+        "orders": rows(what),
     }
+    if found := messages(reason=told["reason"], hint=what):
+        told["messages"] = found
+    return told
 
 
 def _process(process: Process) -> "shapes.Process":

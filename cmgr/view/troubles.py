@@ -34,7 +34,7 @@ from cmgr.model.values.services.containers import Container, ContainerKey, full_
 from cmgr.model.values.services.healing import Healing, ailment, worded
 from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
-from cmgr.sentences.hints import hint, order
+from cmgr.sentences.hints import order
 from cmgr.sentences.sentence import messages, parts, say
 from cmgr.view.advice import (
     clearing,
@@ -63,13 +63,6 @@ if TYPE_CHECKING:
 
 _REFUSED_FOR_LONG = timedelta(minutes=10)
 """How long the driver may refuse to begin a reset before a person is told: none of that counts, or isolates."""
-
-GOES_ON_ASKING = "fix what is in its way: it is asked again by itself; cmgr isolate lets the ring's other chips go on"
-KEEP_WAITING = 'they are started again after the reset; to wait without an end another time: widen_after = ""'
-
-GO_ON = "let it go on with its own client (docker unpause), or stop it"
-LOOK_AT_IT = "look at its log, and fix it; or, if it is not to run, stop it"
-GIVE_BACK = "restart it, and it has its chips again; label cmgr.heal=true lets cmgr do that"
 
 
 def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
@@ -114,10 +107,9 @@ def _of(node: Node) -> Sequence[Trouble]:
 
 def row(trouble: Trouble) -> "shapes.Trouble":
     """Return the trouble as programs read it."""
-    what, orders = trouble.hint, trouble.orders
+    what: str = trouble.hint
     if trouble.stays:
-        seen = order("acknowledge", trouble=trouble.id)
-        what, orders = "; ".join(filter(None, (what, f"when it is seen to: {seen}"))), (*orders, seen)
+        what = parts((what, say("hint.acknowledge", order=order("acknowledge", trouble=trouble.id))))
     told: shapes.Trouble = {
         "id": trouble.id,
         "kind": str(trouble.kind),
@@ -127,12 +119,12 @@ def row(trouble: Trouble) -> "shapes.Trouble":
         "text": one_line(trouble.text),
         "why": one_line(trouble.why),
         "hint": what,
-        "orders": rows(orders),
+        "orders": rows(what),
         "stays": trouble.stays,
     }
     if trouble.lines:
         told["lines"] = [*map(one_line, trouble.lines)]
-    if found := messages(text=trouble.text, why=trouble.why):
+    if found := messages(text=trouble.text, why=trouble.why, hint=what):
         told["messages"] = found
     return told
 
@@ -157,8 +149,7 @@ def unheard(node: Node) -> str:
 def not_ready(state: str, node: Node) -> Iterator[Trouble]:
     """Yield that the service does not serve, or does not know enough yet, if its state or the books say that."""
     if state == "stopped":
-        kind, hint = TroubleKind.SERVICE, "systemctl start cmgr; if it does not start: journalctl -u cmgr -e"
-        yield Trouble(kind, "", "the service is not running", hint=hint)
+        yield Trouble(TroubleKind.SERVICE, "", say("trouble.stopped"), hint=say("hint.start-service"))
     elif state not in ("ready", "degraded", "hangs"):  # That it hangs says who has found it.
         silent = unheard(node)
         so_far = f": {silent} not heard yet" if silent else ""
@@ -187,10 +178,9 @@ def _kept_back(node: Node) -> Iterator[Trouble]:
     kept = node.restraint.kept
     if kept:
         text, why = say("trouble.kept-back", count=len(kept)), node.restraint.reason
-        what = hint("look whether it is the driver or the chips, then type: ", order("resume", all=True))
+        what = say("hint.let-begin", order=order("resume", all=True))
         chips = tuple(chip for ring in sorted(kept) if ring in node.rings for chip in node.rings[ring].chips)
-        since = node.restraint.since
-        yield Trouble(TroubleKind.KEPT_BACK, "", text, why, str(what), since, chips=chips, orders=what.orders)
+        yield Trouble(TroubleKind.KEPT_BACK, "", text, why, what, node.restraint.since, chips=chips)
 
 
 def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
@@ -208,14 +198,14 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
         text = say("trouble.refused", ring=ring.id)
         why = say("trouble.refused-times", count=ring.refusals, reason=ring.reason)
         yield Trouble(
-            TroubleKind.REFUSED, f"ring {ring.id}", text, why, GOES_ON_ASKING, ring.refused, ring=ring.id,
+            TroubleKind.REFUSED, f"ring {ring.id}", text, why, say("hint.goes-on-asking"), ring.refused, ring=ring.id,
             episode=ring.episode, chips=ring.chips, containers=tuple(h.name for h in holds_on(node, ring)),
         )  # fmt: skip
     if ring.widened:
         names = tuple(h.name for h in holds_on(node, ring))
         yield Trouble(
             TroubleKind.WIDENED, f"ring {ring.id}", say("trouble.widened", ring=ring.id),
-            say("trouble.widened-because"), KEEP_WAITING,
+            say("trouble.widened-because"), say("hint.keep-waiting"),
             ring=ring.id, episode=ring.episode, chips=ring.chips, containers=names,
         )  # fmt: skip
     yield from hurried(node, ring)
@@ -244,7 +234,7 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
     for container in [*on_ring(node, ring), *unclear_users(node, ring.chips)] if ring.in_episode else ():
         kind, why, what = blocked, SPARED, ring_hint(node, ring)
         if container.running and container.key in ring.theirs and is_fought_for(ring, container):
-            kind, why, what = TroubleKind.OWNER, started_again(container), hint(stop_the_owner(container))
+            kind, why, what = TroubleKind.OWNER, started_again(container), stop_the_owner(container)
         elif container.unclear:
             why = UNCLEAR_USER
         elif not container.running or not is_spared(node, container):
@@ -252,8 +242,8 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
         if kind is not None:
             text = say("trouble.in-the-way", name=titled(node, container.key), ring=ring.id)
             yield Trouble(
-                kind, "/".join(container.key), text, why, str(what), since=ring.blocked, ring=ring.id,
-                chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
+                kind, "/".join(container.key), text, why, what, since=ring.blocked, ring=ring.id,
+                chips=tuple(sorted(container.chips)), containers=(container.name,),
             )  # fmt: skip
 
 
@@ -268,8 +258,8 @@ def _ignored_on(node: Node, ring: Ring) -> Iterator[Trouble]:
     for key, (container, why) in sorted(found.items()):
         text, what = say("trouble.in-the-way", name=titled(node, key), ring=ring.id), ring_hint(node, ring)
         yield Trouble(
-            TroubleKind.BLOCKED, "/".join(key), text, why, str(what), since=ring.since, ring=ring.id,
-            chips=ring.chips, containers=(container.name,), orders=what.orders,
+            TroubleKind.BLOCKED, "/".join(key), text, why, what, since=ring.since, ring=ring.id,
+            chips=ring.chips, containers=(container.name,),
         )  # fmt: skip
 
 
@@ -303,7 +293,7 @@ def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
         text = say("trouble.reboot", chips=chips)
         meaning = node.catalog.judge(code, None).meaning
         why = f"{code}: {one_line(meaning)}" if meaning else code
-        yield Trouble(TroubleKind.REBOOT, code, text, why, str(reboot_hint(node)), since, chips=chips, codes=(code,))
+        yield Trouble(TroubleKind.REBOOT, code, text, why, reboot_hint(node), since, chips=chips, codes=(code,))
 
 
 def _missing(node: Node) -> Iterator[Trouble]:
@@ -313,11 +303,11 @@ def _missing(node: Node) -> Iterator[Trouble]:
         slots = (say("trouble.missing-slot", slot=name) for name, s in sorted(node.slots.items()) if id_ in s.chips)
         kept = say("trouble.missing-kept", chip=id_) if id_ != lost.number else ""
         why = parts((say("trouble.missing-listed"), isolated, *slots, kept))
-        what = hint("look at the card and its seat; if it is gone for good: ", order("forget", chip=id_))
+        what = say("hint.missing", order=order("forget", chip=id_))
         about = lost.chip.piece or f"chip {lost.number}"
         yield Trouble(
-            TroubleKind.MISSING, about, say("trouble.missing", title=one_line(lost.title)), why, str(what), lost.since,
-            chips=(id_,), orders=what.orders,
+            TroubleKind.MISSING, about, say("trouble.missing", title=one_line(lost.title)), why, what, lost.since,
+            chips=(id_,),
         )  # fmt: skip
 
 
@@ -328,8 +318,8 @@ def _chip(node: Node, chip: ChipId, why: str) -> Trouble:
         return Trouble(TroubleKind.UNHEALTHY, about, say("trouble.unhealthy", chip=chip), why, ring=ring, chips=(chip,))
     codes, what = (isolation.code,) if isolation.code else (), isolation_hint(node, [chip])
     return Trouble(
-        TroubleKind.ISOLATED, about, say("trouble.isolated", chip=chip), why, str(what), isolation.since, ring=ring,
-        chips=(chip,), codes=codes, orders=what.orders,
+        TroubleKind.ISOLATED, about, say("trouble.isolated", chip=chip), why, what, isolation.since, ring=ring,
+        chips=(chip,), codes=codes,
     )  # fmt: skip
 
 
@@ -349,7 +339,7 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
         if over:
             why = f"{why}; on {listed([*over])} it is {next(iter(over.values()))}"
         kind, text = TroubleKind.PRE_ISOLATED, say("trouble.pre-isolated", code=code, chips=found)
-        what = f"cmgr explain {code}" if still else "wait: new work goes there by itself again"
+        what = f"cmgr explain {code}" if still else say("hint.wait-for-work")
         if node.catalog.class_of(code) is FaultClass.NETWORK:
             kind, text = TroubleKind.NETWORK, say("trouble.link-up", chips=found)
             if still:
@@ -364,9 +354,7 @@ def pre_isolated_words(node: Node, code: FaultCode) -> str:
 
 
 def _link_hint(chips: list[ChipId]) -> str:
-    if len(chips) > 1:
-        return f"look at the switch of {listed(chips)}, then at the cables; no chip has to be replaced"
-    return f"look at the cable and the optics of {listed(chips)}, and at its port of the switch"
+    return say("hint.look-at-switch", chips=chips) if len(chips) > 1 else say("hint.look-at-cable", chips=chips)
 
 
 def _failed(node: Node) -> Iterator[Trouble]:
@@ -378,13 +366,13 @@ def _failed(node: Node) -> Iterator[Trouble]:
                 failed = say("trouble.starts-failed", count=tries)
                 why = say("word.because", what=failed, why=why) if why else failed
             yield Trouble(
-                TroubleKind.FAILED, "/".join(key), text, why, str(what), chips=tuple(sorted(hold.chips)),
-                containers=(hold.name,), orders=what.orders,
+                TroubleKind.FAILED, "/".join(key), text, why, what, chips=tuple(sorted(hold.chips)),
+                containers=(hold.name,),
             )  # fmt: skip
         elif hold.state is HoldState.RETURNING and hold.attempt.error:
             text = say("trouble.policy", name=titled(node, key), policy=hold.restart_policy)
-            how = "it goes back when the container is down: stop it and start it when that suits"
-            yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.attempt.error, how, containers=(hold.name,))
+            what = say("hint.policy")
+            yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.attempt.error, what, containers=(hold.name,))
 
 
 def _ailing(node: Node) -> Iterator[Trouble]:
@@ -402,8 +390,7 @@ def _ailing(node: Node) -> Iterator[Trouble]:
             continue
         why, what = say("trouble.given-up"), resume_hint(node, key)
         yield Trouble(
-            TroubleKind.GIVEN_UP, about, text, why, str(what), healing.given_up, chips=chips, containers=names,
-            orders=what.orders,
+            TroubleKind.GIVEN_UP, about, text, why, what, healing.given_up, chips=chips, containers=names,
         )  # fmt: skip
 
 
@@ -411,7 +398,7 @@ def _slow(node: Node) -> Iterator[Trouble]:
     for chip, lag in sorted(node.stragglers.items()):
         names = tuple(sorted(c.name for c in node.containers.values() if c.running and chip in c.chips))
         text = say("trouble.slow", chip=chip)
-        what = "look at its temperature and power; nothing is stopped for it"
+        what = say("hint.slow")
         yield Trouble(
             TroubleKind.SLOW, f"chip {chip}", text, lag.words, what, lag.since, chips=(chip,), containers=names
         )
@@ -423,7 +410,7 @@ def _hanging(node: Node) -> Iterator[Trouble]:
         healing = node.healings.get(unit.key if unit is not None else key)
         if hang is not None and hang.key == key and not (healing is not None and healing.ails):
             text, about = say("trouble.hangs", name=titled(node, key)), "/".join(key)
-            what = "look at its log, and restart it; label cmgr.heal=true lets cmgr do that"
+            what = say("hint.hangs")
             yield Trouble(
                 TroubleKind.HANGING, about, text, hang.words, what, hang.since,
                 chips=tuple(sorted(container.chips)), containers=(container.name,),
@@ -438,8 +425,8 @@ def _down(node: Node) -> Iterator[Trouble]:
             continue
         about, text = "/".join(each.key), say("trouble.down", name=titled(node, each.key))
         yield Trouble(
-            TroubleKind.DOWN, about, text, each.reason, str(each.hint), each.since, chips=each.chips,
-            containers=(each.name,), orders=each.hint.orders,
+            TroubleKind.DOWN, about, text, each.reason, each.hint, each.since, chips=each.chips,
+            containers=(each.name,),
         )  # fmt: skip
 
     for key, those in sorted(left.items()):
@@ -449,17 +436,14 @@ def _down(node: Node) -> Iterator[Trouble]:
 def _superseded(node: Node, taker: ContainerKey, those: Sequence[Down]) -> Trouble:
     """Return that these are not started, for one was made in their place: a client may have made a dozen."""
     name, names = titled(node, taker), [titled(node, each.key) for each in those]
-    alone = len(names) == 1
     text = say("trouble.superseded", names=names)
     why = say("trouble.superseded-by", name=name, names=names)
-    forgets = [part for each in those for part in ("; ", forget(node, each.key))][1:]
-    instead = "it is to run instead" if alone else "they are to run instead, and the last is started"
-    what = hint(f"stop {name} if {instead}; if not, type: ", *forgets)
+    what = say("hint.superseded", name=name, names=names, forgets=[forget(node, each.key) for each in those])
     return Trouble(
-        TroubleKind.DOWN, f"before {'/'.join(taker)}", text, why, str(what),
+        TroubleKind.DOWN, f"before {'/'.join(taker)}", text, why, what,
         min((each.since for each in those if each.since is not None), default=None),
         chips=tuple(sorted({chip for each in those for chip in each.chips})),
-        containers=tuple(each.name for each in those), orders=what.orders,
+        containers=tuple(each.name for each in those),
     )  # fmt: skip
 
 
@@ -480,8 +464,8 @@ def _idle(node: Node) -> Iterator[Trouble]:
 
 def _to_serve(container: Container) -> str:
     if container.frozen:
-        return GO_ON
-    return GIVE_BACK if container.barred else str(to_rejoin(container)) or LOOK_AT_IT
+        return say("hint.go-on")
+    return say("hint.give-back") if container.barred else to_rejoin(container) or say("hint.look-at-it")
 
 
 def _runtimes(node: Node) -> Iterator[Trouble]:
@@ -491,9 +475,9 @@ def _runtimes(node: Node) -> Iterator[Trouble]:
             if is_doubted(node, name):
                 text = say("trouble.lists-nobody", runtime=name)
             what = runtime_hint(node, name)
-            yield Trouble(TroubleKind.RUNTIME, name, text, state.why_down, str(what), orders=what.orders)
+            yield Trouble(TroubleKind.RUNTIME, name, text, state.why_down, what)
     for name, wanted in unmanaged(node).items():
         why = say("trouble.unmanaged-because", names=[one_line(c.name) for c in wanted])
         what = unmanaged_hint(node, name)
         text = say("trouble.unmanaged", runtime=name)
-        yield Trouble(TroubleKind.RUNTIME, name, text, why, str(what), orders=what.orders)
+        yield Trouble(TroubleKind.RUNTIME, name, text, why, what)

@@ -5,6 +5,7 @@ import json
 import pickle
 from datetime import timedelta
 
+from cmgr.sentences.hints import order
 from cmgr.sentences.sentence import (
     CHINESE,
     ENGLISH,
@@ -13,6 +14,7 @@ from cmgr.sentences.sentence import (
     language_of,
     message,
     messages,
+    orders_in,
     parts,
     say,
     sentence,
@@ -80,3 +82,16 @@ def test_a_document_is_said_whole_and_tells_its_messages() -> None:
 def test_a_language_is_found_in_whatever_names_it() -> None:
     assert [language_of(word) for word in ("zh", "zh_CN.UTF-8", "zh-Hans", "ZH")] == [CHINESE] * 4
     assert [language_of(word) for word in ("", "C", "en_US.UTF-8", "de", "C.UTF-8")] == [ENGLISH] * 5
+
+
+def test_the_orders_of_a_sentence_are_found_in_it_and_come_back_from_json() -> None:
+    release, cancel = order("release", chip=3), order("cancel", chip=3)
+    hint = parts((say("hint.work-done", chips=[3], releases=[release]), say("hint.cancel", what="reset", order=cancel)))
+    typed = "when the work on chip 3 is done, type: cmgr release 3; to take the ordered reset back: cmgr cancel 3"
+    assert hint == typed
+    assert in_language(hint, CHINESE) == "芯片 3 的工作完成后，输入：cmgr release 3；要撤回下令的复位：cmgr cancel 3"
+    for other in (hint, sentence(typed, json.loads(json.dumps(message(hint)))), copy.deepcopy(hint)):  # type: ignore[arg-type]
+        found = [(each.do, each.args) for each in orders_in(other)]
+        assert found == [("release", {"chip": 3}), ("cancel", {"chip": 3})]
+    assert orders_in(release) == (release,)
+    assert orders_in("cmgr release 3") == ()

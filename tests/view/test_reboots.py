@@ -10,6 +10,7 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.standing import Reboot, RebootStage
 from cmgr.model.values.troubles import TroubleKind
+from cmgr.sentences.sentence import orders_in
 from cmgr.view import status as view
 from cmgr.view.status import Own
 from cmgr.view.text import reading
@@ -71,7 +72,7 @@ def test_one_that_is_announced_is_a_trouble_with_the_order_that_calls_it_off() -
         TroubleKind.REBOOTS, "reboots-machine",
         "this machine is rebooted: at 2026-03-01T03:00:00.000Z: nothing else brings back chip 3 (E0020001)",
     )  # fmt: skip
-    assert (found.hint, found.orders[0].args) == ("to call it off: cmgr cancel --reboot", {"reboot": True})
+    assert (found.hint, orders_in(found.hint)[0].args) == ("to call it off: cmgr cancel --reboot", {"reboot": True})
 
 
 def test_one_that_has_not_come_is_a_trouble_and_one_that_waits_says_why_beside_the_chips() -> None:

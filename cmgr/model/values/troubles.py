@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.life import ThisLife
-from cmgr.sentences.hints import Order
 from cmgr.sentences.sentence import Sentence, say
 
 
@@ -151,7 +149,7 @@ TroubleKey = tuple[TroubleKind, str]
 class Trouble:
     """One trouble. `kind` and `about` tell it from all others.
 
-    `text` says it in a few words, `why` says more, `hint` what a person can do. `orders`: those of the hint.
+    `text` says it in a few words, `why` says more, `hint` what a person can do.
     `since` None: nobody knows.
     `lines`: what to type in a shell, line by line.
     `stays`: nobody can see when it is over, so that it stays until a person acknowledges it.
@@ -161,7 +159,7 @@ class Trouble:
     about: str
     text: Sentence | str
     why: Sentence | str = ""
-    hint: str = ""
+    hint: Sentence | str = ""
     since: datetime | None = None
     stays: bool = False
     ring: RingId | None = None
@@ -170,7 +168,6 @@ class Trouble:
     codes: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
-    orders: ThisLife[tuple[Order, ...]] = ()
 
     @property
     def key(self) -> TroubleKey:

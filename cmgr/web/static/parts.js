@@ -63,10 +63,12 @@ export const ranges = (numbers) => runs(numbers).map(([a, b]) => (a === b ? a : 
 const STAMP = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const local = (text) => text.replace(STAMP, (at) => when(at));
 const isForeign = (text) => lang !== "en" && !/\p{Script=Han}/u.test(text);
-export const said = (text) => (text && isForeign(text) ? html`<span lang="en">${local(text)}</span>` : text && local(text));
+const spoken = (text, shown) => (isForeign(text) ? html`<span lang="en">${shown}</span>` : shown);
+export const said = (text) => text && spoken(text, local(text));
 
-// A hint of the service's, with the commands in it set apart.
-export const advice = (hint) => html`<span lang=${isForeign(hint) ? "en" : lang}>${local(hint).split(/((?:cmgr|systemctl|journalctl) [^;,:；，：\p{Script=Han}]+)/u).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}</span>`;
+// A hint of the service's, with the commands in it set apart: each ends at a sign, or where Chinese goes on.
+const COMMAND = /((?:cmgr|systemctl|journalctl) [^;,:\u2e80-\uffef]+)/;
+export const advice = (hint) => spoken(hint, local(hint).split(COMMAND).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part)));
 export const toDo = (hint) => html`<span class="label">${t("What to do")}</span> ${advice(hint)}`;
 
 // Signs beside words: colour alone says nothing to many.
