@@ -193,13 +193,15 @@ def _starting(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
 
 
 def _late(subject: Sentence, text: Sentence, what: Sentence) -> "shapes.Late":
-    said = messages(subject=subject, text=text, hint=what)
-    return {"subject": subject, "text": text, "hint": what, "orders": rows(what), "messages": said}
+    return {"subject": subject, "text": text, "hint": what, **advised(what, subject=subject, text=text)}
 
 
-def rows(hint: str) -> "list[shapes.Order]":
-    """Return the orders of a hint as programs read them."""
-    return [{"do": each.do, "args": dict(each.args)} for each in orders_in(hint)]
+def advised(hint: str, **texts: str) -> "shapes.Advised":
+    """Return what stands in a row beside its hint and its other texts for programs: orders and messages."""
+    told: shapes.Advised = {"orders": [{"do": each.do, "args": dict(each.args)} for each in orders_in(hint)]}
+    if found := messages(**texts, hint=hint):
+        told["messages"] = found
+    return told
 
 
 def forget(node: Node, key: ContainerKey) -> Order:

@@ -21,8 +21,9 @@ from cmgr.model.values.services.containers import STARTING as LOADING
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing, serves, why_not_serving
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import Sentence, messages, say
+from cmgr.sentences.sentence import Sentence, say
 from cmgr.view.advice import (
+    advised,
     called,
     clearing,
     forget,
@@ -32,7 +33,6 @@ from cmgr.view.advice import (
     meant,
     name_of,
     resume_hint,
-    rows,
     share_hint,
 )
 from cmgr.view.heals import heal, health, of_held, of_running
@@ -149,7 +149,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     asked, said = _asked(container)
     project, service, group = _together(container)
     strategy = node.policy.strategy if container is None or container.strategy is None else container.strategy
-    told: shapes.Container = {
+    return {
         "runtime": key.runtime,
         "namespace": key.namespace,
         "id": key.id,
@@ -170,7 +170,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
         "hint": what,
-        "orders": rows(what),
+        **advised(what, reason=reason),
         "owner": container.owner if container is not None else "",
         "project": project,
         "service": service,
@@ -179,9 +179,6 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "unit": _unit(node, container),
         "warnings": _warnings(node, container),
     }
-    if found := messages(reason=reason, hint=what):
-        told["messages"] = found
-    return told
 
 
 def _lost(container: Container | None) -> list[int]:

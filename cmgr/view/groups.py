@@ -14,8 +14,8 @@ from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import messages, parts, say
-from cmgr.view.advice import called, rows
+from cmgr.sentences.sentence import parts, say
+from cmgr.view.advice import advised, called
 from cmgr.words import one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def names(node: Node) -> list[str]:
 def _row(node: Node, group: Group) -> "group_shapes.Group":
     members = members_of(node, group.name)
     why, what = reason(node, group, members), _hint(node, group, members)
-    told: group_shapes.Group = {
+    return {
         "name": group.name,
         "phase": group.phase.value,
         "round": group.round,
@@ -47,7 +47,7 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
         "down": sum(not c.running for c in members),
         "reason": one_line(why),
         "hint": what,
-        "orders": rows(what),
+        **advised(what, reason=why),
         "fleet": _agreement(node.fleet_groups.get(group.name)),
         "members": [_member(node, group, container) for container in members],
         "remarks": _remarks(node, members),
@@ -62,9 +62,6 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
             for each in reversed(group.history)
         ],
     }
-    if found := messages(reason=why, hint=what):
-        told["messages"] = found
-    return told
 
 
 def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":

@@ -21,9 +21,8 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Spent
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.sentence import messages
 from cmgr.view import troubles as wrong
-from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, rows, runtime_hint
+from cmgr.view.advice import advised, called, isolation_hint, overdue, ring_hint, runtime_hint
 from cmgr.view.containers import DOWN, Down, containers, down
 from cmgr.view.explain import explain
 from cmgr.view.machine import machine_faults
@@ -80,16 +79,13 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
 
 def _runtime(node: Node, state: RuntimeState) -> "shapes.Runtime":
     what = runtime_hint(node, state.name) if state.why_down else ""
-    told: shapes.Runtime = {
+    return {
         "name": state.name,
         "why_down": one_line(state.why_down),
         "listed": stamp_or_none(state.listed),
         "hint": what,
-        "orders": rows(what),
+        **advised(what),
     }
-    if found := messages(hint=what):
-        told["messages"] = found
-    return told
 
 
 def quarter(name: str, spent: Spent) -> "shapes.Quarter":
@@ -149,7 +145,7 @@ def health(node: Node, own: Own) -> "slot_shapes.Wellbeing":
 
 
 def _down(node: Node, each: Down) -> "shapes.Down":
-    told: shapes.Down = {
+    return {
         "runtime": each.key.runtime,
         "namespace": each.key.namespace,
         "id": each.key.id,
@@ -159,11 +155,8 @@ def _down(node: Node, each: Down) -> "shapes.Down":
         "since": stamp_or_none(each.since),
         "reason": each.reason,
         "hint": each.hint,
-        "orders": rows(each.hint),
+        **advised(each.hint, reason=each.reason),
     }
-    if found := messages(reason=each.reason, hint=each.hint):
-        told["messages"] = found
-    return told
 
 
 def state_of_service(node: Node, own: Iterable[Trouble]) -> "shapes.ServiceState":
@@ -195,7 +188,7 @@ def rings(node: Node) -> "list[shapes.Ring]":
 
 def _ring(node: Node, ring: Ring) -> "shapes.Ring":
     order, what = node.reset_orders.get(ring.id), ring_hint(node, ring)
-    told: shapes.Ring = {
+    return {
         "id": ring.id,
         "chips": sorted(ring.chips),
         "phase": str(ring.phase),
@@ -207,11 +200,8 @@ def _ring(node: Node, ring: Ring) -> "shapes.Ring":
         "resets": len(ring.resets),
         "ordered_by": None if order is None else one_line(order.who),
         "hint": what,
-        "orders": rows(what),
+        **advised(what, reason=ring.reason),
     }
-    if found := messages(reason=ring.reason, hint=what):
-        told["messages"] = found
-    return told
 
 
 def chips(node: Node) -> "list[shapes.Chip]":
@@ -229,7 +219,8 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
     processes = report.processes if report is not None and not report.error else ()
     what = isolation_hint(node, [chip]) if isolation is not None else ""
     kept_free = ", ".join(f"{code}: {wrong.pre_isolated_words(node, code)}" for code in pre_isolating(node, chip))
-    told: shapes.Chip = {
+    reason = wrong.unfit(node, chip) or kept_free
+    return {
         "id": chip,
         "number": known.asked_as,
         "tool_name": one_line(known.tool_name),
@@ -244,18 +235,15 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
         "isolated_since": stamp_or_none(isolation.since) if isolation is not None else None,
         "release_at": stamp_or_none(release_at(node, isolation)) if isolation is not None else None,
         "pre_isolated": bool(kept_free),
-        "reason": wrong.unfit(node, chip) or kept_free,
+        "reason": reason,
         "faults": [_fault(node, f) for f in active_faults(node, chip)],
         "containers": sorted(users),
         "processes": [_process(p) for p in processes],
         "shares": [_share(node, share, known, processes) for share in known.shares],
         "available": free,
         "hint": what,
-        "orders": rows(what),
+        **advised(what, reason=reason),  # type: ignore[typeddict-item]  # `measured` comes later.
     }
-    if found := messages(reason=told["reason"], hint=what):
-        told["messages"] = found
-    return told
 
 
 def _process(process: Process) -> "shapes.Process":

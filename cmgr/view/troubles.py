@@ -35,8 +35,9 @@ from cmgr.model.values.services.healing import Healing, ailment, worded
 from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import messages, parts, say
+from cmgr.sentences.sentence import parts, say
 from cmgr.view.advice import (
+    advised,
     clearing,
     forget,
     is_doubted,
@@ -44,7 +45,6 @@ from cmgr.view.advice import (
     reboot_hint,
     resume_hint,
     ring_hint,
-    rows,
     runtime_hint,
     titled,
     unmanaged_hint,
@@ -119,13 +119,11 @@ def row(trouble: Trouble) -> "shapes.Trouble":
         "text": one_line(trouble.text),
         "why": one_line(trouble.why),
         "hint": what,
-        "orders": rows(what),
+        **advised(what, text=trouble.text, why=trouble.why),  # type: ignore[typeddict-item]  # `lines` come later.
         "stays": trouble.stays,
     }
     if trouble.lines:
         told["lines"] = [*map(one_line, trouble.lines)]
-    if found := messages(text=trouble.text, why=trouble.why, hint=what):
-        told["messages"] = found
     return told
 
 
