@@ -46,7 +46,10 @@ def test_the_package_has_a_module_of_the_sources_in_a_form_that_all_read(files: 
 def test_what_it_labels_is_in_the_package_or_made_by_it() -> None:
     brought = {entry.path for entry in dists.entries(dists.deb())}
     made = re.findall(r"^d (\S+)", (dists.ROOT / "packaging/cmgr.tmpfiles").read_text(), re.MULTILINE)
-    labelled = [line.split()[0].removesuffix("(/.*)?") for line in (SOURCES / "cmgr.fc").read_text().splitlines()]
+    labelled = [
+        line.split()[0].removesuffix("(/.*)?").replace("\\", "")
+        for line in (SOURCES / "cmgr.fc").read_text().splitlines()
+    ]
     assert len(labelled) > 5
     assert [path for path in labelled if path not in brought and path not in made] == []
 

@@ -40,6 +40,10 @@ TYPES = {
     "/run/cmgr/cmgr.sock": "cmgr_runtime_t",
 }
 
+HOOK = """#!/bin/sh
+tr : " " </proc/self/attr/current
+"""
+
 VISIT = """
 my $page = IO::Socket::INET->new("127.0.0.1:9478") or exit 1;
 print $page "GET / HTTP/1.1\\r\\nHost: 127.0.0.1:9478\\r\\nConnection: close\\r\\n\\r\\n";
@@ -55,6 +59,9 @@ def machine(
         policy = place.once("policy", lambda: _policy(place, debian))
         _, root = place.stacked(installed, policy, debian)
         furnish(root, workshop.place("one"))
+        hook = root / "etc/cmgr/hooks.d/before_reset"
+        hook.write_text(HOOK)
+        hook.chmod(0o755)
         shutil.copy(dists.selinux(), root / "var/cache")
         # Here, where it takes seconds.
         dists.said("chroot", str(root), "rpm", "--install", "--nodeps", f"/var/cache/{dists.selinux().name}")
@@ -99,9 +106,15 @@ def test_of_those_that_the_policy_confines_nobody_may_connect(machine: WholeMach
     assert [line.split()[1] for line in told.splitlines() if line.strip()] == ["unconfined_domain_type"]
 
 
-def test_a_ring_is_recovered(machine: WholeMachine, figures: Figures) -> None:
-    with recovered(machine, figures, 1):
+def test_a_ring_is_recovered_with_a_hook_in_the_domain_of_unknown_services(
+    machine: WholeMachine, figures: Figures
+) -> None:
+    with recovered(machine, figures, 1) as number:
         pass
+    told = [note["text"] for note in machine.asked(f"/v1/episodes/{number}")["notes"]]
+    (said,) = [text for text in told if text.startswith("hook before_reset ended well")]
+    # That of units of which Debian's policy knows nothing.
+    assert " initrc_t " in said
 
 
 def test_directories_are_made_anew(machine: WholeMachine) -> None:
