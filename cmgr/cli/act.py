@@ -12,11 +12,12 @@ from cmgr.cli import source
 from cmgr.cli.options import Common, argument, option
 from cmgr.cli.source import misused
 from cmgr.cli.text import out, progress
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, sentence
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.service.door.client import get, order, status
-from cmgr.words import span
+from cmgr.service.systemd import Notifier
+from cmgr.words import one_line, span
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
@@ -83,15 +84,20 @@ def run(options: RunOptions) -> int:
     def read() -> "Config":
         return source.configuration(options, options.overrides())
 
-    config = read()
-    # Only now: a configuration with mistakes is told at once.
-    import faulthandler
+    try:
+        config = read()
+        # Only now: a configuration with mistakes is told at once.
+        import faulthandler
 
-    from cmgr.service.start import run as serve
+        from cmgr.service.start import run as serve
 
-    # The watchdog's SIGABRT: every thread says where it is.
-    faulthandler.enable()
-    return serve(config, read, lambda: _looked(options))
+        # The watchdog's SIGABRT: every thread says where it is.
+        faulthandler.enable()
+        return serve(config, read, lambda: _looked(options))
+    except CmgrError as error:
+        # `systemctl status` shows it until the next try; of the journal, that one's lines alone.
+        Notifier().tell(f"STATUS={one_line(sentence(error))}")
+        raise
 
 
 def _looked(options: RunOptions) -> "shapes.Check":

@@ -65,6 +65,15 @@ def test_systemd_hears_of_the_whole_life(service: Service, systemd: socket.socke
     until_told(systemd, "STOPPING=1")
 
 
+def test_systemd_hears_why_it_could_not_start(service: Service, systemd: socket.socket) -> None:
+    missing = str(service.folder / "docker.sock")
+    service.configure({"runtimes": ["auto"], "docker.socket": missing, "containerd.address": missing})
+    service.launch({"NOTIFY_SOCKET": str(service.folder / "notify")})
+    told = systemd.recv(4096).decode()
+    assert told.startswith("STATUS=cannot find a container runtime: there is no socket at ")
+    assert told.endswith('or name the one to wait for: runtimes = ["docker"])')
+
+
 def test_the_watchdog_is_fed_twice_in_its_time_though_nothing_happens(service: Service, systemd: socket.socket) -> None:
     service.launch({"NOTIFY_SOCKET": str(service.folder / "notify"), "WATCHDOG_USEC": "200000"})
     until_told(systemd, "READY=1")
