@@ -3,7 +3,7 @@
 A later source overrides an earlier one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, replace
 from types import MappingProxyType
 from typing import Any
@@ -225,10 +225,13 @@ def _from_file(table: Mapping[str, Any], tables: Iterable[Section], source: str)
     return walk(table, "")
 
 
-def _unknown(at: str, name: str, source: str, keys: Iterable[str]) -> str:
+def _unknown(at: str, name: str, source: str, keys: Collection[str]) -> str:
     """Return the sentence about a key that is none."""
     key = f"{at}.{plain(name)}" if at else plain(name)
-    hint = _ELSEWHERE.get(key) or _ELSEWHERE.get(at) or did_you_mean(f"{at}.{name}" if at else name, keys)
+    hint = _ELSEWHERE.get(key) or _ELSEWHERE.get(at)
+    if hint is None and at and name in keys:  # At the end of the file, below whatever head stands there.
+        hint = f"; {name} belongs above the first line in brackets"
+    hint = hint or did_you_mean(f"{at}.{name}" if at else name, keys)
     return f"{key} ({source}): there is no such setting{hint}"
 
 

@@ -13,7 +13,8 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
     path = written(
         file,
         'strategy = "sometimes"\nobserv = true\nresync = 60\ndocker = 5\n'
-        '[reset]\nattempts = true\nwindow = "6 hours"\n[dockr]\nsocket = ""\n[levels.SeparateNPU]\nstop = true\n',
+        '[reset]\nattempts = true\nwindow = "6 hours"\n[dockr]\nsocket = ""\n[levels.SeparateNPU]\nstop = true\n'
+        '[spares]\ndriver = "sim"\ndcmi.library = "/a"\n',
     )
     found = mistakes(path, {"CMGR_OBSERVE": "maybe", "CMGR_STRATEGI": "never"}, {"driver": "cuda", "sim.chip": 4})
     assert found == (
@@ -27,6 +28,8 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
         f"dockr ({path}): there is no such setting; did you mean docker?",
         f"levels.SeparateNPU.stop ({path}): there is no such setting; chips with such faults are isolated, "
         "see isolation.on_isolate",
+        f"spares.driver ({path}): there is no such setting; driver belongs above the first line in brackets",
+        f"spares.dcmi ({path}): there is no such setting; dcmi belongs above the first line in brackets",
         'observe = "maybe" (environment variable CMGR_OBSERVE): must be true or false',
         "CMGR_STRATEGI (environment): there is no such setting; did you mean CMGR_STRATEGY?",
         'driver = "cuda" (flag): must be auto, dcmi, nvml, tool or sim',
