@@ -1,6 +1,7 @@
 """A `watch` that ends, hangs, floods or says nonsense: cmgr is deaf then, says so, and hears again."""
 
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -37,6 +38,10 @@ def opened(speaker: Speaker) -> Iterator[Open]:
         driver.close()
 
 
+DEEP = "it nests too deeply" if sys.version_info < (3, 14) else "it says what cannot be understood"
+"""From Python 3.14 on a line is too short for what nests too deeply."""
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -48,7 +53,7 @@ def opened(speaker: Speaker) -> Iterator[Open]:
         (b'{}\n{"fault":"0000A001","chip":"0","state":"occurred"}\n', "chip: must be a whole number"),
         (b'{}\n{"fault":"0000A001","chip":0,"state":"gone"}\n', "state: must be one of occurred, cleared, once"),
         (b"{}\n" + b"[" * 100_000 + b"\n", "a line of more than 65536 bytes"),
-        (b"[" * 60_000 + b"\n", "it nests too deeply"),
+        (b"[" * 60_000 + b"\n", DEEP),
         (b"{}\n\xff\xfe\n", "cannot be understood"),
     ],
 )

@@ -117,7 +117,7 @@ def test_an_answer_of_another_shape_cannot_be_read(
 def test_an_answer_that_nests_too_deeply_cannot_be_read_as_any_other_that_is_none(
     call: str, status: int, daemon: FakeDockerd, runtime: DockerRuntime
 ) -> None:
-    error = error_of(call, daemon, runtime, lambda request: request.give_text('{"message":' * 50_000, status))
+    error = error_of(call, daemon, runtime, lambda request: request.give_text('{"message":' * 200_000, status))
     assert (type(error), str(error).rpartition(": ")[2]) == (ContainerError, "Docker's answer cannot be read")
 
 
