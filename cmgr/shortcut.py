@@ -53,7 +53,8 @@ def shown(words: list[str]) -> int | None:
         zone = _zone()
         if options is None or path is None or zone is None:
             return None
-        lang = "&lang=zh" if locale().casefold().startswith("zh") else ""
+        # A check is for programs.
+        lang = "&lang=zh" if locale().casefold().startswith("zh") and "check" not in options else ""
         answer = _asked(path, f"/v1/{what}/text?width={columns()}&zone={zone.replace('+', '%2B')}{lang}")
         if answer is None:
             return None

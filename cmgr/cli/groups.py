@@ -1,6 +1,7 @@
 """The commands about groups and fleets: group, ranktable, fleet."""
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ from cmgr.cli.orders import WAIT, given
 from cmgr.cli.show import page
 from cmgr.cli.text import out, progress, watch
 from cmgr.frozen import dataclass
-from cmgr.service.door.client import document, get
+from cmgr.service.door.client import document
 from cmgr.view.text import texts
 
 if TYPE_CHECKING:
@@ -57,14 +58,13 @@ def fleet(options: FleetOptions) -> int:
         return 0
     if options.what != "status":
         raise typer.BadParameter(f"{options.what!r} is not status, {' or '.join(FOUNDING)}")
-    path = source.socket_of(options)
 
     def read() -> tuple["group_shapes.Fleet", list[str]]:
-        told = cast("group_shapes.Fleet", get(path, "fleet?nodes=true"))
-        return told, texts.fleet(told, page())
+        told = cast("group_shapes.Fleet", source.answer(options, "fleet?nodes=true"))
+        return told, texts.fleet(told, page(options))
 
     if options.watch:
-        return watch.table(read, "cmgr fleet", as_json=options.as_json)
+        return watch.table(read, lambda: page(options), "cmgr fleet", as_json=options.as_json)
     out.result(*read(), options.as_json)
     return 0
 
@@ -94,7 +94,8 @@ def group(options: GroupOptions) -> int:
         return _order(path, options, options.deed, options.name)
     if options.watch:
         command = f"cmgr group {options.deed}" if options.deed else "cmgr group"
-        return watch.table(lambda: _shown(path, options.deed), command, as_json=options.as_json)
+        shown = partial(_shown, options, options.deed)
+        return watch.table(shown, lambda: page(options), command, as_json=options.as_json)
     show_group(options, options.deed)
     return 0
 
@@ -119,13 +120,13 @@ def _misuse(options: GroupOptions) -> str:
 
 def show_group(options: Showing, name: str | None) -> None:
     """Show one group member by member; without a name all groups."""
-    out.result(*_shown(source.socket_of(options), name), options.as_json)
+    out.result(*_shown(options, name), options.as_json)
 
 
-def _shown(path: str, name: str | None) -> "tuple[group_shapes.Groups, list[str]]":
-    what = f"groups/{quote(name, safe='')}" if name else "groups"
-    told = cast("group_shapes.Groups", get(path, what))
-    return told, texts.group(told["groups"][0], page()) if name else texts.groups(told, page())
+def _shown(options: Showing, name: str | None) -> "tuple[group_shapes.Groups, list[str]]":
+    what, sheet = f"groups/{quote(name, safe='')}" if name else "groups", page(options)
+    told = cast("group_shapes.Groups", source.answer(options, what))
+    return told, texts.group(told["groups"][0], sheet) if name else texts.groups(told, sheet)
 
 
 def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:

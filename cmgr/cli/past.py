@@ -100,7 +100,7 @@ def history(options: HistoryOptions) -> None:
         else:
             show_episode(options, options.episode)
         return
-    limit, page, asked = options.limit or LIMIT, show.page(heads=not options.no_headers), _asked(options)
+    limit, page, asked = options.limit or LIMIT, show.page(options, heads=not options.no_headers), _asked(options)
     with source.opened(options) as database:
         sought = records.sought(database.node(), database, asked)
         if options.all:
@@ -150,7 +150,7 @@ def show_episode(options: Showing | HistoryOptions, number: int) -> None:
     """Show one episode and its timeline."""
     with source.opened(options) as database:
         whole = records.episode(database, number, source.now())
-    out.result(whole, timeline.episode(source.spoken(options, whole), show.page()), options.as_json)
+    out.result(whole, timeline.episode(source.spoken(options, whole), show.page(options)), options.as_json)
 
 
 def episodes(common: Common, limit: int) -> "shapes.Episodes":
@@ -172,7 +172,7 @@ def events(options: EventsOptions) -> None:
                 if out.nobody_reads():
                     return
             elif concerns(told := json.loads(line)):
-                out.lines([line.decode() if options.as_json else timeline.event(told, show.page())])
+                out.lines([line.decode() if options.as_json else timeline.event(told, show.page(options))])
             out.flush()
     except KeyboardInterrupt:
         # The usual way to end it: no failure.

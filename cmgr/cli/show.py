@@ -13,15 +13,15 @@ from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.errors import chain as error_chain
-from cmgr.sentences.sentence import CHINESE, LANGUAGES, language_of
+from cmgr.sentences.sentence import LANGUAGES
 from cmgr.service.door.client import get, order
-from cmgr.shortcut import code_of, locale
+from cmgr.shortcut import code_of
 from cmgr.view.text import reading, texts
 from cmgr.view.text.render import Face
 from cmgr.words import runs
 
 if TYPE_CHECKING:
-    from cmgr.cli.options import ChipsOptions, ExplainOptions, FaultsOptions, Listing, Showing, StatusOptions
+    from cmgr.cli.options import ChipsOptions, Common, ExplainOptions, FaultsOptions, Listing, Showing, StatusOptions
     from cmgr.view import shapes, slot_shapes
 
 UNKNOWN = 3
@@ -38,8 +38,9 @@ class Table(NamedTuple, Generic[source.Document]):
     names: list[str]
 
 
-def page(*, heads: bool = True, order: str | None = None) -> texts.Page:
-    return texts.Page(Face(source.now()), out.width(), heads, order or "")
+def page(common: Common | source.Asked, *, heads: bool = True, order: str | None = None) -> texts.Page:
+    face = Face(source.now(), language=source.language(common))
+    return texts.Page(face, out.width(), heads, order or "")
 
 
 def status(options: StatusOptions | source.Asked) -> int:
@@ -71,7 +72,7 @@ def status(options: StatusOptions | source.Asked) -> int:
 
 
 def _sheet(options: StatusOptions | source.Asked) -> texts.Page:
-    return page(heads=not options.no_headers, order=options.sort)
+    return page(options, heads=not options.no_headers, order=options.sort)
 
 
 def _is_narrowed(options: StatusOptions | source.Asked) -> bool:
@@ -121,7 +122,8 @@ def _chips(options: ChipsOptions) -> Table[shapes.Chips]:
     wanted = _wanted(options.chips, (chip["id"] for chip in told.value["chips"]))
     rows = [c for c in told.value["chips"] if c["id"] in wanted and not (options.unhealthy and c["healthy"])]
     told = told._replace(value={**told.value, "chips": rows})
-    return Table(told, texts.chips(told.value, page(heads=not options.no_headers)), [str(c["id"]) for c in rows])
+    lines = texts.chips(told.value, page(options, heads=not options.no_headers))
+    return Table(told, lines, [str(chip["id"]) for chip in rows])
 
 
 def _listed(options: ChipsOptions | FaultsOptions, read: Callable[[], Table[Any]], command: str) -> int:
@@ -137,7 +139,7 @@ def _listed(options: ChipsOptions | FaultsOptions, read: Callable[[], Table[Any]
         told, lines, _ = read()
         return told.value, lines if told.origin in USUAL else [told.origin, *lines]
 
-    return watch.table(now, command, as_json=options.as_json)
+    return watch.table(now, lambda: page(options), command, as_json=options.as_json)
 
 
 def _wanted(spelled: Sequence[str] | None, there: Iterable[int]) -> frozenset[int]:
@@ -165,7 +167,7 @@ def _faults(options: FaultsOptions) -> Table[shapes.Faults]:
     if options.sort is not None:
         key = options.sort.value
         told.value["faults"].sort(key=lambda row: texts.in_order(row, key))
-    lines = texts.faults(told.value, page(heads=not options.no_headers), history=past)
+    lines = texts.faults(told.value, page(options, heads=not options.no_headers), history=past)
     rows = [*told.value["faults"], *told.value["machine"]]
     return Table(told, lines, [*dict.fromkeys(row["code"] for row in rows)])
 
@@ -179,6 +181,8 @@ def explain(options: ExplainOptions) -> None:
 
     from cmgr.model.values.handling.catalog import FORMS, normal_code
 
+    if options.lang not in (None, *LANGUAGES):
+        raise misused(f"--lang is one of {', '.join(LANGUAGES)}")
     code = normal_code(options.code)
     if code is None:
         raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}; cmgr show NAME explains a container")
@@ -189,14 +193,10 @@ def explain(options: ExplainOptions) -> None:
         from cmgr.cli import stored
 
         told = source.Told(stored.explain(source.configuration(options), options.code), source.CONFIGURATION)
-    emit(options, told, texts.explanation(told.value, page(), chinese=_is_chinese(options.lang)))
-
-
-def _is_chinese(wished: str | None) -> bool:
-    """Return whether texts are to be in Chinese: as asked for, else as the locale has it."""
-    if wished not in (None, *LANGUAGES):
-        raise misused(f"--lang is one of {', '.join(LANGUAGES)}")
-    return language_of(wished or locale()) == CHINESE
+    sheet = page(options)
+    if options.lang is not None:
+        sheet = sheet._replace(face=sheet.face._replace(language=options.lang))
+    emit(options, told, texts.explanation(told.value, sheet))
 
 
 def emit(

@@ -51,8 +51,8 @@ def slot(options: SlotOptions) -> None:
     commands that recreate a container of Docker on a slot of its name, and runs none of them.
     """
     if options.deed is None:
-        told = cast("slot_shapes.Slots", get(source.socket_of(options), "slots"))
-        out.result(told, texts.slots(told, page()), options.as_json)
+        told = cast("slot_shapes.Slots", source.answer(options, "slots"))
+        out.result(told, texts.slots(told, page(options)), options.as_json)
         return
     if options.name is None:
         raise typer.BadParameter("give a NAME")

@@ -151,46 +151,51 @@ def read(common: Common | Asked, do: Literal["chips"]) -> Told[shapes.Chips]: ..
 @overload
 def read(common: Common | Asked, do: Literal["faults"]) -> Told[shapes.Faults]: ...
 def read(common: Common | Asked, do: str) -> Told[Any]:
-    """Return the service's answer to this request, or what the database says in its stead when nobody answers.
-
-    Its sentences are in the language of whoever asks, unless a program does.
-    """
-    language = _language(common)
+    """Return the service's answer to this request, or what the database says in its stead when nobody answers."""
 
     def stead(config: Config, database: Reader, why: ServiceDown) -> Mapping[str, object]:
         from cmgr.cli import stored
 
-        return translated(stored.ANSWERS[do](config, database, why), language)
+        return stored.ANSWERS[do](config, database, why)
 
-    if language != ENGLISH:
+    return either(common, do, stead)
+
+
+def spoken(common: Common | Asked, document: Document) -> Document:
+    """Return a document that was made here with its sentences in the language of whoever asks, as `read` does."""
+    return translated(document, language(common))
+
+
+def language(common: Common | Asked) -> str:
+    """Return the language of whoever asks: English where a program does, or something that knows only English."""
+    # Options without that choice are of commands that write for programs, or into a file.
+    if getattr(common, "as_json", True) or getattr(common, "check", False) or getattr(common, "nagios", False):
+        return ENGLISH
+    return language_of(locale())
+
+
+def answer(common: Common | Asked, do: str) -> Mapping[str, object]:
+    """Return the service's answer with its sentences in the language of whoever asks, unless a program does."""
+    path, lang = socket_of(common), language(common)
+    if lang != ENGLISH:
         try:
-            return either(common, f"{do}?lang={language}", stead)
+            return get(path, f"{do}{'&' if '?' in do else '?'}lang={lang}")
         except ServiceDown:
             raise
         except CmgrError:
             pass  # A service that is older than this command line takes no language, until it is restarted.
-    return either(common, do, stead)
-
-
-def spoken(common: Common, document: Document) -> Document:
-    """Return a document that was made here with its sentences in the language of whoever asks, as `read` does."""
-    return translated(document, _language(common))
-
-
-def _language(common: Common | Asked) -> str:
-    # Options without that choice are of commands that write for programs, or into a file.
-    return ENGLISH if getattr(common, "as_json", True) else language_of(locale())
+    return get(path, do)
 
 
 def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:
-    """Return the service's answer to this request, or what `stead` makes of the database when nobody answers."""
+    """Return the service's `answer` to this request, or what `stead` makes of the database when nobody answers."""
     try:
-        return Told(get(socket_of(common), do), SERVICE)
+        return Told(answer(common, do), SERVICE)
     except ServiceDown as why:
         if not _there(database_of(configuration(common))):
             raise
         with opened(common) as database:
-            value = stead(configuration(common), database, why)
+            value = spoken(common, stead(configuration(common), database, why))
         hangs = isinstance(why, ServiceHangs)
         return Told(value, LAST_WRITTEN, why.exit_code) if hangs else Told(value, DATABASE)
 

@@ -28,7 +28,7 @@ from cmgr.words import runs, span, times
 ENGLISH, CHINESE = "en", "zh"
 LANGUAGES = (ENGLISH, CHINESE)
 
-AREAS = ("chip", "error", "hint", "late", "order", "ring", "trouble", "word")
+AREAS = ("chip", "error", "hint", "label", "late", "order", "ring", "trouble", "word")
 """The beginnings of ids up to the first dot: a file of its own in each catalog."""
 
 Arg = str | int | timedelta | Sequence["Arg"]
@@ -211,6 +211,7 @@ def _shown(language: str, kind: str, part: Any) -> str:
 
 _BETWEEN: Mapping[str, Mapping[str, str]] = {
     "list": {ENGLISH: ", ", CHINESE: "、"},
+    "facts": {ENGLISH: ", ", CHINESE: "，"},
     "and": {ENGLISH: " and ", CHINESE: "和"},
     "or": {ENGLISH: " or ", CHINESE: "或"},
     "parts": {ENGLISH: "; ", CHINESE: "；"},
@@ -237,4 +238,4 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "exact": {ENGLISH: lambda seconds: f"{seconds:.3f} s", CHINESE: lambda seconds: f"{seconds:.3f} 秒"},
     "times": {ENGLISH: times, CHINESE: lambda count: f"{count} 次"},
 }
-"""How arguments are shown, by kind and language, besides the joins of lists: `list`, `and`, `or` and `parts`."""
+"""How arguments are shown, by kind and language, besides the joins of lists: `list`, `facts`, `and`, `or`, `parts`."""

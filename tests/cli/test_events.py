@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 import pytest
 
 from cmgr.model.values.messages.commands import Note
+from cmgr.sentences.sentence import CHINESE, in_language, say
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import LINES, Route, Stream
 from tests.cli.conftest import Home, answers
@@ -31,7 +33,7 @@ def server(home: Home) -> Iterator[ControlServer]:
 @contextmanager
 def following(home: Home, *words: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "cmgr", "events", *words, "--config", str(home.config)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as running:
         try:
             yield running
         finally:
@@ -55,6 +57,17 @@ def test_each_line_says_when_what_and_of_which_episode(home: Home, server: Contr
     for line, note in zip(lines, NOTES, strict=True):
         of = f"episode {note.episode}: " if note.episode else ""
         assert line.endswith(f" {note.kind}: {of}{note.text}\n")
+
+
+def test_who_reads_chinese_is_told_in_chinese_what_has_a_message(
+    home: Home, server: ControlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    said = replace(NOTES[0], text=say("chip.is-isolated", chip=3, reason="no such device"))
+    with following(home) as running:
+        told, foreign = heard(running, server, [said, NOTES[0]])
+    assert told.endswith(f"：恢复过程 {said.episode}：{in_language(said.text, CHINESE)}\n")
+    assert foreign.endswith(f"：恢复过程 {said.episode}：{NOTES[0].text}\n")
 
 
 def test_as_json_each_line_is_a_row_of_history(home: Home, server: ControlServer) -> None:

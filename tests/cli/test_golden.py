@@ -1,6 +1,7 @@
 """The texts that people read, byte for byte. `CMGR_REWRITE_GOLDEN=1` writes them anew, to be read as a diff."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -19,12 +20,14 @@ from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import CHINESE, translated
 from cmgr.service.door import records
 from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own
 from cmgr.view.text import texts, timeline
+from cmgr.view.text.columns import columns_of
 from cmgr.view.text.reading import to_type
 from tests.cli.scenes import (
     NOTES,
@@ -43,12 +46,14 @@ from tests.cli.scenes import (
 from tests.model.builders import stored
 from tests.support.picture import CODE, T0, faulty, in_episode, key, machine
 
+HAN = re.compile(r"[\u4e00-\u9fff]")
+
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 
 
 def status(node: Node, own: Own = SERVICE, *, observe: bool = False) -> list[str]:
     shown = told(node, own, observe=observe)
-    return [texts.headline(shown, 80), *texts.status(shown, PAGE)]
+    return texts.picture(translated(shown, PAGE.face.language), PAGE)
 
 
 def restrained() -> Node:
@@ -183,6 +188,16 @@ def test_every_golden_text_is_compared() -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_text_fits_a_terminal_of_80_columns(name: str) -> None:
     assert max(len(line) for line in TEXTS[name]()) <= 80
+
+
+@pytest.mark.parametrize("name", sorted({*TEXTS} - {"check"}))
+def test_the_text_in_chinese_has_no_english_label_and_fits_as_well(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = PAGE._replace(face=PAGE.face._replace(language=CHINESE))
+    monkeypatch.setitem(globals(), "PAGE", page)
+    lines = TEXTS[name]()
+    assert [line for line in lines if re.search(r"^[A-Z]{2,}\b|^[a-z][a-z ]*:", line)] == []
+    assert any(HAN.search(line) for line in lines)
+    assert max(map(columns_of, lines)) <= 80
 
 
 def test_a_name_is_never_cut() -> None:

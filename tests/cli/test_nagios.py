@@ -34,6 +34,12 @@ def test_a_plugin_ends_with_that_code_and_says_nothing_else(home: Home) -> None:
     assert done.out.startswith("CMGR CRITICAL - not well: container a is down; ring 0 ")
 
 
+@pytest.mark.usefixtures("service")
+def test_a_plugin_speaks_english_whatever_the_locale(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert home.here("status", "-o", "nagios").out.startswith("CMGR CRITICAL - not well: container a is down; ring 0 ")
+
+
 def test_where_nobody_can_tell_the_code_is_3(home: Home) -> None:
     home.configure("strategy = 7")
     done = home.cmgr("status", "-o", "nagios", "--config", str(home.config))

@@ -105,14 +105,28 @@ def test_whoever_reads_chinese_is_told_in_chinese_why_a_ring_waits(
     node = replace(node, rings={key: replace(ring, reason=stops) for key, ring in node.rings.items()})
     with serving(home, node):
         short, long = both_ways(["status", "--config", str(home.config)], io.StringIO)
+        checked, _ = both_ways(["status", "--check", "--config", str(home.config)], io.StringIO)
         program = io.StringIO()
         with redirect_stdout(program):
             main(["status", "--json", "--config", str(home.config)])
     assert short == long
-    assert short[1].startswith("not well: 容器 a 停着")
+    assert short[1].startswith("异常：容器 a 停着")
     assert "正在停止 web" in short[1]
+    assert checked[1].isascii()
     (ring, *_) = json.loads(program.getvalue())["rings"]
     assert (ring["reason"], ring["messages"]["reason"]) == (stops, message(stops))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_both_ways_say_the_same_in_chinese(
+    home: Home, monkeypatch: pytest.MonkeyPatch, scene: Callable[[], Node]
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    monkeypatch.setattr(source, "now", lambda: scenes.NOW)
+    with serving(home, scene()):
+        for words in COMMANDS:
+            short, long = both_ways([*words, "--config", str(home.config)], io.StringIO)
+            assert short == long
 
 
 def test_a_service_that_knows_no_languages_answers_in_english(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +140,8 @@ def test_a_service_that_knows_no_languages_answers_in_english(home: Home, monkey
     with closing(server):
         for words in COMMANDS:
             (short, _), (code, text) = both_ways([*words, "--config", str(home.config)], io.StringIO)
-            assert (short, code) == (None, 4 if "--check" in words else 0)
+            checks = "--check" in words  # That is asked in English.
+            assert (short, code) == ((4, 4) if checks else (None, 0))
             assert text
             assert "lang" not in text
 

@@ -37,7 +37,7 @@ class Story:
         self._second()
         self._status()
         self._typed("history")
-        out.lines(timeline.episodes(past.episodes(self._common, 20), show.page()))
+        out.lines(timeline.episodes(past.episodes(self._common, 20), show.page(self._common)))
         self._say("The same on a page in a browser: cmgr demo --web")
 
     def _first(self) -> None:

@@ -35,6 +35,10 @@ class DowntimeOptions(Common):
     output: DowntimeFormat = option("--output -o", "A table, JSON, or a page to print.", DowntimeFormat.TABLE)
     json: bool = option("--json", "The same as -o json.", False)
 
+    @property
+    def as_json(self) -> bool:
+        return self.json or self.output is DowntimeFormat.JSON
+
 
 def downtime(options: DowntimeOptions) -> int:
     """Show for how many minutes services were down, and why.
@@ -51,7 +55,7 @@ def downtime(options: DowntimeOptions) -> int:
     text = texts.sheet if options.output is DowntimeFormat.HTML else texts.downtime
     if told.origin != source.SERVICE:
         out.remark(told.origin)
-    out.result(told.value, text(told.value, page()), options.json or options.output is DowntimeFormat.JSON)
+    out.result(told.value, text(told.value, page(options)), options.as_json)
     return told.code
 
 

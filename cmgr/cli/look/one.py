@@ -73,7 +73,7 @@ def _chip(options: ShowOptions, name: str) -> int:
     told = source.either(
         options, f"chips/{number}", lambda config, database, _why: stored.about_chip(config, database, number)
     )
-    emit(options, told, sheet.chip(cast("one_shapes.AboutChip", told.value), page()))
+    emit(options, told, sheet.chip(cast("one_shapes.AboutChip", told.value), page(options)))
     return told.code
 
 
@@ -85,7 +85,7 @@ def _container(options: ShowOptions, name: str) -> int:
         f"containers/{quote(name, safe='')}",
         lambda config, database, _why: stored.about_container(config, database, name),
     )
-    emit(options, told, sheet.container(cast("one_shapes.AboutContainer", told.value), page()))
+    emit(options, told, sheet.container(cast("one_shapes.AboutContainer", told.value), page(options)))
     return told.code
 
 

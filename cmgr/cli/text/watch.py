@@ -40,7 +40,9 @@ def watch(read: Read, page: Callable[[], texts.Page], *, as_json: bool) -> int:
         return 0
 
 
-def table(read: Callable[[], tuple[object, list[str]]], command: str, *, as_json: bool) -> int:
+def table(
+    read: Callable[[], tuple[object, list[str]]], page: Callable[[], texts.Page], command: str, *, as_json: bool
+) -> int:
     """Show a table until Ctrl-C, or until nobody reads any more. `read` returns the document and its lines.
 
     An error of it ends the watch: nothing stands on the screen of which nobody knows whether it is so.
@@ -52,7 +54,8 @@ def table(read: Callable[[], tuple[object, list[str]]], command: str, *, as_json
             lines = [json.dumps(told, ensure_ascii=False)] if as_json else shown
             if screen:
                 sys.stdout.write(_CLEAR)
-                out.lines([*texts.cut(lines, out.width(), out.height() - 3, command), "", "Ctrl-C ends it"])
+                sheet = page()
+                out.lines([*texts.cut(lines, sheet, out.height() - 3, command), "", sheet.face.says("label.ctrl-c")])
             elif lines != before:
                 out.lines(lines)
             before = lines
@@ -76,9 +79,10 @@ def _next(read: Read, before: "shapes.Status") -> "shapes.Status":
 def _lost(before: "shapes.Status", why: str) -> "shapes.Status":
     """Return the last picture of a service that does not answer any more: of nothing in it is known that it is over."""
     from cmgr.model.values.troubles import Trouble, TroubleKind
+    from cmgr.sentences.sentence import say
     from cmgr.view.troubles import row
 
-    gone = row(Trouble(TroubleKind.SERVICE, "", "the service is not to be reached", why))
+    gone = row(Trouble(TroubleKind.SERVICE, "", say("label.not-reached"), why))
     others = [trouble for trouble in before["troubles"] if trouble["kind"] != gone["kind"]]
     service: shapes.Service = {**before["service"], "state": "not to be reached", "troubles": [why]}
     return {**before, "service": service, "troubles": [gone, *others]}
@@ -86,23 +90,23 @@ def _lost(before: "shapes.Status", why: str) -> "shapes.Status":
 
 def _draw(told: "shapes.Status", page: texts.Page) -> None:
     sys.stdout.write(_CLEAR)
-    out.headline(texts.headline(told, page.width), well=not reading.troubles(told))
-    room = out.height() - _AROUND
-    out.lines([*texts.screen(told, page, room), "", f"as it was at {page.face.clock(told['at'])}; Ctrl-C ends it"])
+    out.headline(texts.headline(told, page.width, page.face.language), well=not reading.troubles(told))
+    room, face = out.height() - _AROUND, page.face
+    out.lines([*texts.screen(told, page, room), "", face.says("label.as-it-was", at=face.clock(told["at"]))])
     out.flush()
 
 
 def _append(
     told: "shapes.Status", page: texts.Page, before: Mapping[str, str] | None, *, as_json: bool
 ) -> Mapping[str, str]:
-    now = reading.subjects(told)
-    at = page.face.clock(page.face.now.isoformat())
+    now, face = reading.subjects(told), page.face
+    at = face.clock(face.now.isoformat())
     if as_json:
         if now != before:
             out.lines([json.dumps(told, ensure_ascii=False)])
     else:
-        shown = {s: t for s, t in now.items() if t != (before or {}).get(s)}
-        gone = [s for s in before or {} if s not in now]
-        out.lines([*(f"{at} {s}: {t}" for s, t in shown.items()), *(f"{at} {s}: {reading.WELL}" for s in gone)])
+        shown = [(subject, text) for subject, text in now.items() if text != (before or {}).get(subject)]
+        shown += [(subject, reading.WELL) for subject in before or {} if subject not in now]
+        out.lines(f"{at} {face.said(reading.because(subject, text))}" for subject, text in shown)
     out.flush()
     return now

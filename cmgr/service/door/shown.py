@@ -48,7 +48,7 @@ class Shown:
     def _sheet(self, request: Request) -> texts.Page:
         width = number_of(request, "width", render.WIDTH)
         zone = _zone(str(request.args.get("zone", "UTC")))
-        return texts.Page(render.Face(self.clock(), zone), max(width, render.WIDTH))
+        return texts.Page(render.Face(self.clock(), zone, _language(request)), max(width, render.WIDTH))
 
 
 def _page(lines: Iterable[str], *headers: tuple[str, str]) -> Page:
@@ -56,7 +56,11 @@ def _page(lines: Iterable[str], *headers: tuple[str, str]) -> Page:
 
 
 def _spoken(request: Request, document: Document) -> Document:
-    return translated(document, language_of(str(request.args.get("lang", ENGLISH))))
+    return translated(document, _language(request))
+
+
+def _language(request: Request) -> str:
+    return language_of(str(request.args.get("lang", ENGLISH)))
 
 
 def _zone(name: str) -> tzinfo:

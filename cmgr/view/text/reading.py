@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from cmgr.words import counted
+from cmgr.sentences.sentence import Sentence, parts, say
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
-WELL = "well again"
+WELL = say("label.well-again")
 
 TABLED = (
     *("service", "kept-back", "episode", "silent", "isolated", "unhealthy"),
@@ -70,7 +70,7 @@ def troubles(status: "shapes.Status") -> list[str]:
 def in_few_words(found: "Sequence[shapes.Trouble]") -> list[str]:
     """Return these in a few words each; of many that are down one line says enough, at the place of the first."""
     down = sum(t["kind"] == "down" for t in found)
-    many = f"{down} containers are down"
+    many = say("label.many-down", count=down)
     return list(dict.fromkeys(many if t["kind"] == "down" and down > 1 else t["text"] for t in found))
 
 
@@ -83,38 +83,53 @@ def state(status: "shapes.Status") -> str:
 
 def beside(status: "shapes.Status") -> list[str]:
     """Return the troubles that none of the tables below them shows, a sentence each."""
-    found = [t for t in status["troubles"] if t["kind"] not in TABLED]
-    return [f"{t['text']}: {t['why']}" if t["why"] else t["text"] for t in found]
+    return [because(t["text"], t["why"]) for t in status["troubles"] if t["kind"] not in TABLED]
+
+
+def because(what: str, why: str) -> str:
+    """Return both as one, or the first alone where there is no second."""
+    return say("word.because", what=what, why=why) if why else what
 
 
 def subjects(status: "shapes.Status") -> dict[str, str]:
-    """Return what there is to say of each thing that is not as it should be, and of cmgr itself."""
-    own = status["service"]
-    found = {"cmgr": f"{own['state']}{', in maintenance' if own['maintenance'] else ''}"}
-    found |= {"trouble": "; ".join(beside(status))} if beside(status) else {}
-    found |= {f"ring {r['id']}": f"{r['phase']}: {r['reason']}" for r in status["rings"] if tells(r)}
+    """Return, in sentences, what there is to say of each thing that is not as it should be, and of cmgr itself."""
+    own, wrong = status["service"], beside(status)
+    state = _word(own["state"])
+    found: dict[str, str] = {"cmgr": say("label.in-maintenance", state=state) if own["maintenance"] else state}
+    found |= {say("label.trouble"): parts(wrong)} if wrong else {}
+    rings = [ring for ring in status["rings"] if tells(ring)]
+    found |= {say("label.ring", ring=ring["id"]): because(_word(ring["phase"]), ring["reason"]) for ring in rings}
     for name, container in zip(labels(status), status["containers"], strict=True):
-        said = ": ".join(filter(None, [container["status"], container["reason"]]))
-        found |= {f"container {name}": said} if said != "running" else {}
-    found |= {f"chip {c['id']}": f"{health(c)}: {c['reason']}" for c in status["chips"] if not c["healthy"]}
+        if container["status"] != "running" or container["reason"]:
+            found[say("label.container", name=name)] = because(_word(container["status"]), container["reason"])
+    found |= {chip_named(c): because(_word(health(c)), c["reason"]) for c in status["chips"] if not c["healthy"]}
     # How long it takes by now is no news, that it takes long is.
-    return found | {f"warning: {w['subject']}": w["hint"] for w in status["warnings"]}
+    return found | {say("label.warning", text=w["subject"]): w["hint"] for w in status["warnings"]}
+
+
+def _word(word: str) -> Sentence:
+    return say("label.word", word=word)
+
+
+def chip_named(chip: "shapes.Chip") -> Sentence:
+    return say("label.chip", chip=chip["id"])
 
 
 def to_type(status: "shapes.Status") -> list[str]:
     """Return what a person can do, a line for each thing, the most urgent first."""
     own, wrong = status["service"], status["troubles"]
-    found = [f"the service: {t['hint']}" for t in wrong if t["kind"] == "service" and t["hint"]]
-    found += ["maintenance: cmgr maintenance off"] * own["maintenance"]
+    found = [because(say("label.the-service"), t["hint"]) for t in wrong if t["kind"] == "service" and t["hint"]]
+    found += [because(_word("maintenance"), "cmgr maintenance off")] * own["maintenance"]
     found += [t["hint"] for t in wrong if t["kind"] == "kept-back"]
-    found += [f"{w['subject']}: {w['hint']}" for w in status["warnings"]]
-    found += [f"ring {r['id']}: {r['hint']}" for r in status["rings"] if r["hint"] and not own["maintenance"]]
+    found += [because(w["subject"], w["hint"]) for w in status["warnings"]]
+    if not own["maintenance"]:
+        found += [because(say("label.ring", ring=r["id"]), r["hint"]) for r in status["rings"] if r["hint"]]
     # A restart of the machine is said once, with the chips that need it.
     once = {"", *(t["hint"] for t in wrong if t["kind"] == "reboot")}
     named = zip(labels(status), status["containers"], strict=True)
-    found += [f"{name}: {c['hint']}" for name, c in named if c["hint"] not in once and END not in _orders(c)]
-    found += [f"chip {c['id']}: {c['hint']}" for c in _isolated(status) if c["hint"] not in once]
-    return found + [f"{t['text']}: {t['hint']}" for t in wrong if t["kind"] not in TABLED and t["hint"]]
+    found += [because(name, c["hint"]) for name, c in named if c["hint"] not in once and END not in _orders(c)]
+    found += [because(chip_named(c), c["hint"]) for c in _isolated(status) if c["hint"] not in once]
+    return found + [because(t["text"], t["hint"]) for t in wrong if t["kind"] not in TABLED and t["hint"]]
 
 
 def _isolated(status: "shapes.Status") -> "list[shapes.Chip]":
@@ -151,14 +166,14 @@ def numbers(status: "shapes.Status") -> tuple[int, int, int, int]:
     return healthy, len(chips), running, len(containers)
 
 
-def counts(status: "shapes.Status") -> str:
+def counts(status: "shapes.Status") -> Sentence:
     """Return how many chips are healthy and how many containers run."""
     healthy, chips, running, containers = numbers(status)
-    well = f"{counted(chips, 'chip')} healthy" if chips else "no chip known"
-    well = well if healthy == chips else f"{healthy} of {well}"
-    up = counted(containers, "container")
-    up = up if running == containers else f"{running} of {up}"
-    return f"{well}, {up} running"
+    well = say("label.chips-healthy", count=chips) if chips else say("label.no-chip")
+    well = well if healthy == chips else say("label.some-healthy", healthy=healthy, count=chips)
+    up = say("label.running", count=containers)
+    up = up if running == containers else say("label.some-running", running=running, count=containers)
+    return say("label.counts", chips=well, containers=up)
 
 
 def row_of(status: "shapes.Status", key: "shapes.Key") -> "shapes.Container | None":

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from cmgr.words import one_line, span
+from cmgr.sentences.sentence import ENGLISH, Arg, in_language, say
+from cmgr.view.text.columns import broken, columns_of, filled
+from cmgr.words import one_line
 
 WIDTH = 80
 GAP = "  "
@@ -17,10 +19,23 @@ MOST = 32  # One name longer than this must not push the columns of all rows apa
 
 
 class Face(NamedTuple):
-    """How times are shown: seen from `now`, in `zone` (None: this machine's own)."""
+    """How a text is shown: times as seen from `now`, in `zone` (None: this machine's own), and words in `language`."""
 
     now: datetime
     zone: tzinfo | None = None
+    language: str = ENGLISH
+
+    def says(self, id_: str, **args: Arg) -> str:
+        """Return what `say` returns, in the reader's language."""
+        return in_language(say(id_, **args), self.language)
+
+    def word(self, word: str) -> str:
+        """Return a word of a document, such as a state, in the reader's language; as it is where that has none."""
+        return self.says("label.word", word=word)
+
+    def said(self, text: str) -> str:
+        """Return a sentence in the reader's language."""
+        return in_language(text, self.language)
 
     def clock(self, at: str) -> str:
         """Return the local time, with the date when that is not today's. `at` is ISO text as the views give it."""
@@ -28,12 +43,17 @@ class Face(NamedTuple):
         same_day = local.date() == self.now.astimezone(self.zone).date()
         return local.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
 
+    def is_ahead(self, at: str) -> bool:
+        """Return whether it is more than a second from now."""
+        return datetime.fromisoformat(at) - self.now > timedelta(seconds=1)
+
     def ago(self, at: str) -> str:
         """Return how far from now: `12 s ago`, `in 3 min`."""
         away = self.now - datetime.fromisoformat(at)
-        if away < -timedelta(seconds=1):
-            return f"in {_rough(-away + _ALMOST)}"  # A deadline of 2 h that was just set is in 2 h, not in 1 h 59 min.
-        return f"{_rough(away)} ago" if away >= timedelta(seconds=1) else "now"
+        if self.is_ahead(at):
+            # A deadline of 2 h that was just set is in 2 h, not in 1 h 59 min.
+            return self.says("label.ahead", length=_rough(-away + _ALMOST))
+        return self.says("label.ago", length=_rough(away)) if away >= timedelta(seconds=1) else self.word("now")
 
     def local(self, text: str) -> str:
         """Return the text with the times in it as local ones."""
@@ -41,15 +61,15 @@ class Face(NamedTuple):
 
     def when(self, at: str | None) -> str:
         """Return both: `14:03:12, 12 s ago`; nothing for None."""
-        return "" if at is None else f"{self.clock(at)}, {self.ago(at)}"
+        return "" if at is None else self.says("label.when", clock=self.clock(at), ago=self.ago(at))
 
 
-def _rough(length: timedelta) -> str:
+def _rough(length: timedelta) -> timedelta:
     """Return the length in its largest unit: what an eye needs."""
     for unit in (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)):
         if length >= 2 * unit:
-            return span(length // unit * unit)
-    return span(timedelta(seconds=int(length.total_seconds())))
+            return length // unit * unit
+    return timedelta(seconds=int(length.total_seconds()))
 
 
 def block(lines: Iterable[str]) -> str:
@@ -75,7 +95,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH
     room for the last one, it stands below them. After a cell that is too long for its column the row goes on below.
     """
     lines = [tuple(head), *(tuple(row) for row in rows)]
-    sizes = [max(len(line[n]) for line in lines if len(line[n]) <= MOST) for n in range(len(head) - 1)]
+    sizes = [_size(line[n] for line in lines) for n in range(len(head) - 1)]
     before = sum(sizes) + len(GAP) * len(sizes)
     shown: list[str] = []
     for line in lines:
@@ -90,42 +110,39 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH
     return [line.rstrip() for line in shown]
 
 
+def _size(cells: Iterable[str]) -> int:
+    return max(size for size in map(columns_of, cells) if size <= MOST)
+
+
 def _in_columns(cells: Sequence[str], sizes: Sequence[int]) -> list[str]:
     """Return the cells as one line, or as several that each end with one that is too long for its column."""
     done, line, place = [], "", 0
     for cell, size in zip(cells, sizes, strict=True):
         place += size + len(GAP)
         line += cell
-        if len(cell) > size:
+        if columns_of(cell) > size:
             done.append(line)
             line = ""
-        line = line.ljust(place)
+        line = filled(line, place)
     return [*done, line]
 
 
 def wrapped(text: str, width: int) -> list[str]:
     """Return the text in lines of at most this width; a longer word stays whole, it may be an id."""
-    import textwrap
-
-    lines: list[str] = []
-    for line in text.split("\n"):
-        lines += textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
-    return lines
+    return [part for line in text.split("\n") for part in broken(line, width)]
 
 
 def paragraph(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     """Return the text wrapped, every line but the first indented."""
-    import textwrap
-
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+    return broken(text, width, indent)
 
 
 def aligned(pairs: Sequence[tuple[str, str]], width: int = WIDTH) -> list[str]:
     """Return names and what they are, one below the other."""
-    size = max(len(name) for name, _ in pairs)
+    size = max(columns_of(name) for name, _ in pairs)
     lines = []
     for name, text in pairs:
         first, *rest = wrapped(text, max(width - size - len(GAP), LEAST))
-        lines.append((name.ljust(size) + GAP + first).rstrip())
+        lines.append((filled(name, size) + GAP + first).rstrip())
         lines += [" " * (size + len(GAP)) + line for line in rest]
     return lines

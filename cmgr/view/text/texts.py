@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cmgr.sentences.sentence import CHINESE, ENGLISH, Sentence, in_language, parts, say
 from cmgr.view.text import render
-from cmgr.view.text.reading import beside, counts, health, labels, numbers, tells, to_type, troubles
+from cmgr.view.text.columns import columns_of
+from cmgr.view.text.reading import because, beside, counts, health, labels, numbers, tells, to_type, troubles
 from cmgr.view.text.render import Face
 from cmgr.words import counted, runs
 
@@ -28,32 +30,43 @@ class Page(NamedTuple):
     order: str = ""
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-        lines = render.table(head, rows, self.width)
+        """Return the rows in columns. `head`: words of the catalog."""
+        lines = render.table([self.face.word(each) for each in head], rows, self.width)
         return lines if self.heads else lines[1:]
 
+    def paragraphs(self, texts: Iterable[str]) -> list[str]:
+        """Return sentences in the reader's language, each on lines of its own."""
+        return [line for text in texts for line in render.paragraph(self.face.said(text), self.width, "  ")]
 
-def headline(status: "shapes.Status", width: int) -> str:
+
+def headline(status: "shapes.Status", width: int, language: str = ENGLISH) -> str:
     """Return the whole picture in one line: that all is well, or as much of what is wrong as there is room for."""
-    return in_one_line(troubles(status), counts(status), width, maintained=bool(status["service"]["maintenance"]))
+    maintained = bool(status["service"]["maintenance"])
+    return in_one_line(troubles(status), counts(status), width, maintained=maintained, language=language)
 
 
-def in_one_line(found: Sequence[str], there_is: str, width: int, *, maintained: bool) -> str:
+def in_one_line(found: Sequence[str], there_is: str, width: int, *, maintained: bool, language: str = ENGLISH) -> str:
     """Return what is wrong, as much as there is room for; where that is nothing, `there_is`."""
     if not found:
-        return f"{'nothing is wrong, in maintenance' if maintained else 'all is well'}: {there_is}"
-    line = f"not well: {found[0]}"
-    for n, trouble in enumerate(found[1:], start=1):
-        more = f"; and {len(found) - n} more"
-        room = width if n == len(found) - 1 else width - len(more)
-        if len(line) + 2 + len(trouble) > room:
-            return line + more
-        line += f"; {trouble}"
+        well = say("label.nothing-wrong", there_is=there_is) if maintained else say("label.well", there_is=there_is)
+        return in_language(well, language)
+    line = in_language(_not_well(found, 1), language)
+    for count in range(2, len(found) + 1):
+        longer = in_language(_not_well(found, count), language)
+        if columns_of(longer) > width:
+            break
+        line = longer
     return line
+
+
+def _not_well(found: Sequence[str], count: int) -> Sentence:
+    shown, more = found[:count], len(found) - count
+    return say("label.not-well-and-more", troubles=shown, more=more) if more else say("label.not-well", troubles=shown)
 
 
 def picture(told: "shapes.Status", page: Page, whole: "shapes.Status | None" = None) -> list[str]:
     """Return the headline and what stands below it. `whole`: the picture of which `told` has some rows."""
-    return [headline(whole or told, page.width), *status(told, page, whole=whole)]
+    return [headline(whole or told, page.width, page.face.language), *status(told, page, whole=whole)]
 
 
 def nagios(status: "shapes.Status") -> tuple[str, int]:
@@ -71,21 +84,21 @@ def screen(told: "shapes.Status", page: Page, height: int) -> list[str]:
     lines = status(told, page)
     if _height(lines, page.width) > height:
         lines = status(told, page, brief=True)
-    return cut(lines, page.width, height, "cmgr status")
+    return cut(lines, page, height, "cmgr status")
 
 
-def cut(lines: list[str], width: int, height: int, command: str) -> list[str]:
+def cut(lines: list[str], page: Page, height: int, command: str) -> list[str]:
     """Return as many of the lines as fit, and where that is not all, the command that shows the rest."""
     kept = list(lines)
-    if _height(kept, width) <= height:
+    if _height(kept, page.width) <= height:
         return kept
-    while kept and _height(kept, width) >= height:
+    while kept and _height(kept, page.width) >= height:
         kept.pop()
-    return [*kept, f"… {counted(len(lines) - len(kept), 'more line')}: {command}"]
+    return [*kept, page.face.says("label.more-lines", count=len(lines) - len(kept), command=command)]
 
 
 def _height(lines: Sequence[str], width: int) -> int:
-    return sum(max(1, -(-len(line) // width)) for line in lines)
+    return sum(max(1, -(-columns_of(line) // width)) for line in lines)
 
 
 def status(
@@ -94,50 +107,59 @@ def status(
     """Return what stands below the headline; in brief without the containers of which there is nothing to say, and
     with what to do before all else: whatever is cut off, that is not.
     """
-    lines = [part for line in to_type(told) for part in render.paragraph(f"  {line}", page.width, indent="    ")]
-    to_do = ["what to do:", *lines] if lines else []
-    parts = [_service(whole or told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
-    parts = [to_do, *parts] if brief else [*parts, to_do]
+    face = page.face
+    lines = [part for line in to_type(told) for part in render.paragraph(f"  {face.said(line)}", page.width, "    ")]
+    to_do = [face.says("label.what-to-do"), *lines] if lines else []
+    shown = [_service(whole or told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
+    shown = [to_do, *shown] if brief else [*shown, to_do]
     # No line is broken: they are copied into a shell.
-    parts += [[f"{t['text']}, to make it again:", *t["lines"]] for t in told["troubles"] if "lines" in t and not brief]
-    return [line for part in parts if part for line in ["", *part]][1:]
+    made = [trouble for trouble in told["troubles"] if "lines" in trouble and not brief]
+    shown += [[face.says("label.to-make-it-again", what=each["text"]), *each["lines"]] for each in made]
+    return [line for part in shown if part for line in ["", *part]][1:]
 
 
 def _service(told: "shapes.Status", page: Page) -> list[str]:
-    own = told["service"]
-    words = [own["state"], *([f"since {page.face.when(own['since'])}"] if own["since"] else [])]
-    words += [f"pid {own['pid']}"] if own["pid"] else []
-    words += [f"driver {own['driver']}", f"runtimes {' '.join(own['runtimes']) or 'none'}"]
-    words += [f"strategy {own['strategy']}", *["observe: nothing is done"] * own["observe"]]
-    words += [_maintenance(own, page.face)] * own["maintenance"]
+    own, face = told["service"], page.face
+    words = [say("label.word", word=own["state"])]
+    words += [say("label.since", when=face.when(own["since"]))] if own["since"] else []
+    words += [say("label.pid", pid=own["pid"])] if own["pid"] else []
+    words += [say("label.driver", name=own["driver"])]
+    words += [say("label.runtimes", names=" ".join(own["runtimes"]) or say("label.none"))]
+    words += [say("label.strategy", name=own["strategy"]), *[say("label.observe")] * own["observe"]]
+    words += [_maintenance(own, face)] * own["maintenance"]
     lines = [counts(told)] if troubles(told) else []
-    lines.append(f"service: {', '.join(words)}")
-    lines += [_window(window, page.face) for window in told["windows"]]
-    lines += [f"drill {d['name']}: {page.face.when(d['next'])}" for d in told["drills"] if d["next"]]
+    lines.append(say("label.service", words=words))
+    lines += [_window(window, face) for window in told["windows"]]
+    lines += [say("label.drill", name=d["name"], when=face.when(d["next"])) for d in told["drills"] if d["next"]]
     lines += _downtime(told.get("downtime"))
-    lines += [f"trouble: {trouble}" for trouble in beside(told)]
-    lines += [f"warning: {w['subject']} {page.face.local(w['text'])}" for w in told["warnings"]]
-    return [part for line in lines for part in render.paragraph(line, page.width, indent="  ")]
+    lines += [say("label.trouble-is", what=trouble) for trouble in beside(told)]
+    lines += [say("label.warning", text=f"{w['subject']} {face.local(w['text'])}") for w in told["warnings"]]
+    return page.paragraphs(lines)
 
 
-def _downtime(told: "shapes.Quarter | None") -> list[str]:
+def _downtime(told: "shapes.Quarter | None") -> list[Sentence]:
     """Return how long services were down, once that is worth a line; an older service does not say it."""
     if told is None or max(told["minutes"], told["unseen_minutes"]) < 1:
         return []
-    number = f"{told['minutes']:,.0f} min, of which cmgr has ended {told['recovery_minutes']:,.0f}"
+    minutes, recovered = f"{told['minutes']:,.0f}", f"{told['recovery_minutes']:,.0f}"
+    number = say("label.minutes-ended", minutes=minutes, recovered=recovered)
     if told["unseen_minutes"]:
-        number += f", and {told['unseen_minutes']:,.0f} min of which nobody can say"
-    return [f"downtime in {told['quarter']}: {number} (cmgr downtime)"]
+        number = say("label.minutes-unseen", number=number, unseen=f"{told['unseen_minutes']:,.0f}")
+    return [say("label.downtime-is", quarter=told["quarter"], number=number)]
 
 
-def _window(told: "shapes.Window", face: Face) -> str:
-    until = f" until {face.when(told['until'])}" if told["until"] else ""
-    return f"window {told['name']}: {'open' if told['open'] else 'closed'}{until}"
+def _window(told: "shapes.Window", face: Face) -> Sentence:
+    state = say("label.window-is-open") if told["open"] else say("label.window-is-closed")
+    if told["until"]:
+        return say("label.window-until", name=told["name"], state=state, until=face.when(told["until"]))
+    return say("label.window", name=told["name"], state=state)
 
 
-def _maintenance(own: "shapes.Service", face: Face) -> str:
-    until = f" until {face.when(own['maintenance_until'])}" if own["maintenance_until"] else ""
-    return f"maintenance{until}, by {own['maintenance_by']}: nothing is done"
+def _maintenance(own: "shapes.Service", face: Face) -> Sentence:
+    by = own["maintenance_by"] or ""
+    if own["maintenance_until"]:
+        return say("label.maintenance-until", until=face.when(own["maintenance_until"]), by=by)
+    return say("label.maintenance-by", by=by)
 
 
 def _rings(told: "shapes.Status", page: Page) -> list[str]:
@@ -145,12 +167,12 @@ def _rings(told: "shapes.Status", page: Page) -> list[str]:
     for ring in told["rings"]:
         if not tells(ring):
             continue
-        why = f"{page.face.local(ring['reason'])}{_next_step(ring, page.face)}"
+        why = "\n".join(filter(None, [page.face.local(ring["reason"]), _next_step(ring, page.face)]))
         if ring["episode"]:
-            where = (str(ring["episode"]), ring["phase"], page.face.when(ring["since"]))
+            where = (str(ring["episode"]), page.face.word(ring["phase"]), page.face.when(ring["since"]))
         else:
             kept = told["restraint"] is not None and ring["id"] in told["restraint"]["rings"]
-            where = ("-", "kept back" if kept else "waits", "-")
+            where = ("-", page.face.word("kept back" if kept else "waits"), "-")
         found.append((str(ring["id"]), *where, why))
     return page.table(("RING", "EPISODE", "PHASE", "SINCE", "REASON"), found) if found else []
 
@@ -158,8 +180,9 @@ def _rings(told: "shapes.Status", page: Page) -> list[str]:
 def _next_step(ring: "shapes.Ring", face: Face) -> str:
     if not ring["deadline"]:
         return ""
-    left = face.ago(ring["deadline"])
-    return f"\nnext step {left}" if left.startswith("in ") else "\nnext step is due"
+    if face.is_ahead(ring["deadline"]):
+        return face.says("label.next-step", ahead=face.ago(ring["deadline"]))
+    return face.says("label.next-step-is-due")
 
 
 _BY_NEED = ("failed", "down", "paused", "pausing", "resuming", "settling", "running")
@@ -179,19 +202,19 @@ def in_order(row: Mapping[str, object], key: str) -> tuple[bool, Any]:
 
 
 def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
-    found, quiet = [], 0
+    found, quiet, face = [], 0, page.face
     named = list(zip(labels(told), told["containers"], strict=True))
     for name, container in sorted(named, key=lambda each: _place(each[1], page.order)):
-        warned = [f"warning: {w}" for w in container["warnings"]]
-        why = "\n".join(filter(None, [page.face.local(container["reason"]), *warned]))
+        warned = [face.says("label.warning", text=w) for w in container["warnings"]]
+        why = "\n".join(filter(None, [face.local(container["reason"]), *warned]))
         chips = runs(container["chips"])
-        since = page.face.ago(container["since"]) if container["since"] else ""
+        since = face.ago(container["since"]) if container["since"] else ""
         if brief and not why and container["status"] == "running":
             quiet += 1
         else:
-            found.append((name, container["status"], chips, since, why))
+            found.append((name, face.word(container["status"]), chips, since, why))
     lines = page.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found) if found else []
-    return [*lines, f"{counted(quiet, 'container')} running, not shown here"] if quiet else lines
+    return [*lines, face.says("label.not-shown", count=quiet)] if quiet else lines
 
 
 def groups(told: "group_shapes.Groups", page: Page) -> list[str]:
@@ -338,7 +361,7 @@ def slots(told: "slot_shapes.Slots", page: Page) -> list[str]:
 
 def _bad_chips(told: "shapes.Status", page: Page) -> list[str]:
     bad = [c for c in told["chips"] if not c["healthy"]]
-    found = [(str(c["id"]), str(c["ring"]), health(c), c["reason"]) for c in bad]
+    found = [(str(c["id"]), str(c["ring"]), page.face.word(health(c)), c["reason"]) for c in bad]
     return page.table(("CHIP", "RING", "HEALTH", "WHY"), found) if found else []
 
 
@@ -346,22 +369,22 @@ def chips(told: "shapes.Chips", page: Page) -> list[str]:
     """Return one row for each chip, and one for each share of those that are divided."""
     named = any(chip["tool_name"] for chip in told["chips"])
     head = ("CHIP", *(["CALLED"] if named else []), "RING", "MODEL", "HEALTH", "USED BY", "FAULTS AND WHY")
-    lines = page.table(head, [_chip(c, named=named) for c in told["chips"]])
-    shares = [_share(chip["id"], share) for chip in told["chips"] for share in chip["shares"]]
+    lines = page.table(head, [_chip(c, page.face, named=named) for c in told["chips"]])
+    shares = [_share(chip["id"], share, page.face) for chip in told["chips"] for share in chip["shares"]]
     if shares:
         lines += ["", *page.table(("CHIP", "SHARE", "TEMPLATE", "USED BY", "WHY"), shares)]
     return lines
 
 
-def _share(chip: int, share: "shapes.Share") -> tuple[str, ...]:
-    lost = "" if share["there"] else "not there since the reset"
-    how = f"to make it: {share['hint']}" if share["hint"] else ""
-    why = "\n".join(filter(None, [f"{lost}: {share['why']}" if share["why"] else lost, how]))
+def _share(chip: int, share: "shapes.Share", face: Face) -> tuple[str, ...]:
+    lost = "" if share["there"] else because(say("label.share-lost"), share["why"])
+    how = say("label.to-make-it", hint=share["hint"]) if share["hint"] else ""
+    why = "\n".join(face.said(each) for each in (lost, how) if each)
     return (str(chip), share["id"], share["template"] or "-", ", ".join(share["containers"]) or "-", why)
 
 
-def _chip(chip: "shapes.Chip", *, named: bool) -> tuple[str, ...]:
-    used = chip["containers"] or [f"pid {p['pid']}" for p in chip["processes"]]
+def _chip(chip: "shapes.Chip", face: Face, *, named: bool) -> tuple[str, ...]:
+    used = chip["containers"] or [face.says("label.pid", pid=p["pid"]) for p in chip["processes"]]
     told = [f"{f['code']} {_word(f)}" for f in chip["faults"]]
     # A chip's reason is its gravest fault unless it says more than that.
     gravest = [f"fault {f['code']} ({f['level']})" for f in chip["faults"]][:1]
@@ -372,7 +395,7 @@ def _chip(chip: "shapes.Chip", *, named: bool) -> tuple[str, ...]:
         *([chip["tool_name"]] if named else []),
         str(chip["ring"]),
         chip["model"],
-        health(chip),
+        face.word(health(chip)),
         shown,
         "\n".join(filter(None, [*told, *why])),
     )
@@ -383,7 +406,7 @@ def faults(told: "shapes.Faults", page: Page, *, history: bool) -> list[str]:
     rows = told["machine"]
     machine = page.table(_OF_MACHINE, [_machine_fault(row, page.face) for row in rows]) if rows else []
     if not told["faults"]:
-        return machine or (["no faults"] if history else ["no active faults"])
+        return machine or [page.face.says("label.no-faults") if history else page.face.says("label.no-active-faults")]
     head = ["CHIP", "CODE", "LEVEL", "COUNT", "SINCE", "CLEARED", "MODULE"]
     table = [_fault(alike, page.face) for alike in _causes(told["faults"])]
     if not history:
@@ -412,7 +435,8 @@ def _causes(faults: "Sequence[shapes.ChipFault]") -> "list[list[shapes.ChipFault
 
 def _fault(alike: "list[shapes.ChipFault]", face: Face) -> tuple[str, ...]:
     first = min(alike, key=lambda fault: fault["since"])
-    since, cleared = face.when(first["since"]), face.clock(first["cleared"]) if first["cleared"] else "active"
+    since = face.when(first["since"])
+    cleared = face.clock(first["cleared"]) if first["cleared"] else face.word("active")
     chips, count = runs([fault["chip"] for fault in alike]), str(sum(fault["count"] for fault in alike))
     modules = {fault["module"] for fault in alike}
     return chips, first["code"], _word(first), count, since, cleared, modules.pop() if len(modules) == 1 else "-"
@@ -424,19 +448,19 @@ def _word(fault: "shapes.Fault") -> str:
     return fault["handling"] if kept_free and fault["level"] == "NotHandleFault" else fault["level"]
 
 
-def explanation(told: "shapes.Explanation", page: Page, *, chinese: bool = False) -> list[str]:
+def explanation(told: "shapes.Explanation", page: Page) -> list[str]:
     """Return what a code means and what is done about it; its meaning and advice in Chinese where that is wished."""
-    meaning, advice = told["meaning"], told["advice"]
-    if chinese and told["meaning_zh"]:
+    face, meaning, advice = page.face, told["meaning"], told["advice"]
+    if face.language == CHINESE and told["meaning_zh"]:
         meaning, advice = told["meaning_zh"], told["advice_zh"]
-    pairs = [("code", told["code"]), *([("meaning", meaning)] if meaning else [])]
-    pairs += [("advice", advice)] if advice else []
-    pairs += [("level", told["handling"] or "by severity"), ("from", told["origin"])]
+    pairs = [("code", told["code"]), ("meaning", meaning), ("advice", advice)]
+    pairs += [("level", told["handling"] or face.word("by severity")), ("from", told["origin"])]
     pairs += [("class", told["fault_class"])] if told["fault_class"] != "chip" else []
-    lines = [*render.aligned(pairs, page.width), "cmgr", *_bullets(told["does"], page.width)]
+    lines = render.aligned([(face.word(name), text) for name, text in pairs if text], page.width)
+    lines += ["cmgr", *_bullets(told["does"], page.width)]
     rules = [f"{row['kind']}: {row['text']}" for row in told["rules"]]
-    for head, found in (("rules", rules), ("now", [_counter(row, page.face) for row in told["chips"]])):
-        lines += [head, *_bullets(found, page.width)] if found else []
+    for head, found in (("rules", rules), ("now", [_counter(row, face) for row in told["chips"]])):
+        lines += [face.word(head), *_bullets(found, page.width)] if found else []
     return lines
 
 
@@ -449,21 +473,23 @@ def _bullets(steps: Sequence[str], width: int) -> Iterator[str]:
 
 def _counter(row: "shapes.Counter", face: Face) -> str:
     """Return a sentence about a chip that has the fault or counts it."""
-    parts = [f"has it now, as {row['level']}"] if row["active"] else ["does not have it now"]
+    told = [say("label.has-it", level=row["level"] or "-") if row["active"] else say("label.has-it-not")]
     if row["times"] is not None and not any(r["kind"] == "FaultFrequency" for r in row["raised"]):
-        since = f" since {face.when(row['first'])}" if row["first"] else ""
-        parts.append(f"counted {row['counted']} of {row['times']}{since}")
-    parts += [_raise(r, face) for r in row["raised"]]
-    return f"chip {row['chip']}: {'; '.join(parts)}"
+        count, times = row["counted"], row["times"]
+        if row["first"]:
+            told.append(say("label.counted-since", count=count, times=times, since=face.when(row["first"])))
+        else:
+            told.append(say("label.counted", count=count, times=times))
+    told += [_raise(r, face) for r in row["raised"]]
+    return face.said(because(say("label.chip", chip=row["chip"]), parts(told)))
 
 
-def _raise(row: "shapes.Raised", face: Face) -> str:
+def _raise(row: "shapes.Raised", face: Face) -> Sentence:
     if row["manual"]:
-        ends = "until a person ends it"
+        ends = say("label.until-ended")
     elif row["ends"]:
-        ends = f"until {face.when(row['ends'])}"
+        ends = say("label.until", when=face.when(row["ends"]))
     else:
-        ends = "while it lasts"
-    return (
-        f"raised to {row['handling']} since {face.when(row['since'])}, because {row['reason']} ({row['kind']}), {ends}"
-    )
+        ends = say("label.while-it-lasts")
+    since, reason = face.when(row["since"]), row["reason"]
+    return say("label.raised", level=row["handling"], since=since, reason=reason, kind=row["kind"], ends=ends)

@@ -35,6 +35,16 @@ def test_a_number_is_a_chip_and_a_name_a_container(home: Home) -> None:
 
 
 @pytest.mark.usefixtures("service")
+def test_who_reads_chinese_has_it_in_chinese(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert home.here("show", "0").out.startswith("芯片 0：有故障\n原因：")
+    assert home.here("show", "a").out.startswith("容器 a：已暂停，自 ")
+    assert "处于恢复过程" in home.here("show", "a").out
+    assert home.here("show", "b").out.startswith("容器 b：运行中，正在提供服务，自 ")
+    assert json.loads(home.here("show", "b", "-o", "json").out)["container"]["status"] == "running"
+
+
+@pytest.mark.usefixtures("service")
 def test_as_json_the_document_is_whole(home: Home) -> None:
     told = json.loads(home.here("show", "a", "-o", "json").out)
     assert told["container"]["name"] == "a"

@@ -1,0 +1,47 @@
+"""Columns of a terminal: how many a text takes, and where it is broken. A Chinese letter takes two, and needs no blank.
+
+Source of the widths: Unicode's annex 11, by which terminals go: W and F take two columns, marks above a letter none.
+"""
+
+import re
+from collections.abc import Iterator
+from unicodedata import combining, east_asian_width
+
+_WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
+_OPENING, _CLOSING = "（《「『【“", "，。、；：？\uff01）》」』】”%"
+_PIECES = re.compile(rf"\s+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}]+)?[{_CLOSING}]*")
+"""Each stays on one line: a wide letter or a narrow word, with the signs that do not stand apart from it."""
+
+
+def columns_of(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def filled(text: str, columns: int) -> str:
+    """Return the text with blanks behind it, up to so many columns."""
+    return text + " " * (columns - columns_of(text))
+
+
+def broken(text: str, width: int, indent: str = "") -> list[str]:
+    """Return the text in lines of at most so many columns, all but the first indented; a longer word stays whole."""
+    if columns_of(text) == len(text):
+        import textwrap
+
+        found = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        return found or [""]
+    return [*_broken(text, width, indent)]
+
+
+def _broken(text: str, width: int, indent: str) -> Iterator[str]:
+    line, is_begun, is_first = "", False, True
+    for piece in filter(None, _PIECES.findall(text)):
+        if is_begun and columns_of(line + piece.rstrip()) > width:
+            yield line.rstrip()
+            line, is_begun, is_first = indent, False, False
+        if not piece.isspace():
+            line, is_begun = line + piece, True
+        elif is_begun or is_first:
+            line += piece
+    yield line.rstrip()
