@@ -137,7 +137,7 @@ def _listed(options: ChipsOptions | FaultsOptions, read: Callable[[], Table[Any]
 
     def now() -> tuple[object, list[str]]:
         told, lines, _ = read()
-        return told.value, lines if told.origin in USUAL else [told.origin, *lines]
+        return told.value, lines if told.origin in USUAL else [page(options).face.said(told.origin), *lines]
 
     return watch.table(now, lambda: page(options), command, as_json=options.as_json)
 
@@ -210,7 +210,7 @@ def emit(
     `names`: what the rows of a list are called.
     """
     if told.origin not in USUAL:
-        out.remark(told.origin)
+        out.remark(page(options).face.said(told.origin))
     if options.as_names:
         out.lines(names)
     else:

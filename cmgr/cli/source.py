@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from cmgr.errors import CmgrError, ConfigError, ServiceDown, ServiceHangs
+from cmgr.errors import BadRequest, CmgrError, ConfigError, ServiceDown, ServiceHangs
 from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
 from cmgr.service.door.client import get
 from cmgr.shortcut import DEFAULT_CONFIG, DEFAULT_SOCKET, locale
@@ -29,9 +29,9 @@ Document = TypeVar("Document", bound=Mapping[str, object])
 
 SERVICE = "from the service"
 HISTORY = "from the database"
-CONFIGURATION = "from the configuration: the service is not running"
-DATABASE = "from the database: the service is not running"
-LAST_WRITTEN = "from the database: the service hangs"
+CONFIGURATION = say("label.from-configuration")
+DATABASE = say("label.from-database")
+LAST_WRITTEN = say("label.last-written")
 
 
 class Asked(NamedTuple):
@@ -178,12 +178,9 @@ def answer(common: Common | Asked, do: str) -> Mapping[str, object]:
     """Return the service's answer with its sentences in the language of whoever asks, unless a program does."""
     path, lang = socket_of(common), language(common)
     if lang != ENGLISH:
-        try:
+        # A service that is older than this command line takes no language, until it is restarted.
+        with suppress(BadRequest):
             return get(path, f"{do}{'&' if '?' in do else '?'}lang={lang}")
-        except ServiceDown:
-            raise
-        except CmgrError:
-            pass  # A service that is older than this command line takes no language, until it is restarted.
     return get(path, do)
 
 

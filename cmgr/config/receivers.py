@@ -12,6 +12,7 @@ from cmgr.config.spelling import either
 from cmgr.declare import Form, Meta
 from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import ENGLISH, LANGUAGES
 
 EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf", "down", "up", "group", "trouble")
 
@@ -63,6 +64,7 @@ class Receiver:
         Meta("The form of its messages; docs/notices.md says what each needs.", choices=tuple(FORMATS)),
     ] = "json"
     events: Annotated[tuple[str, ...], Meta("The events that are sent to it.", choices=EVENTS)] = EVENTS
+    lang: Annotated[str, Meta("The language of what it is told: en, or zh for Chinese.", choices=LANGUAGES)] = ENGLISH
     token_file: Annotated[
         str,
         Meta(
@@ -140,7 +142,7 @@ def _of_one(key: str, receiver: Receiver) -> Iterator[str]:
     scheme = urlsplit(receiver.url).scheme
     if receiver.url and form.schemes and scheme not in form.schemes:
         yield f"{key}.url: format {name} needs an address that begins with {_begins(form.schemes)}"
-    known = {"format", "events", *form.needs, *form.takes, *(("url", "url_file") if form.schemes else ())}
+    known = {"format", "events", "lang", *form.needs, *form.takes, *(("url", "url_file") if form.schemes else ())}
     for field in fields(Receiver):
         given = getattr(receiver, field.name)
         if field.name in form.needs and not given:

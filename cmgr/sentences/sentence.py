@@ -28,7 +28,7 @@ from cmgr.words import runs, span, times
 ENGLISH, CHINESE = "en", "zh"
 LANGUAGES = (ENGLISH, CHINESE)
 
-AREAS = ("chip", "error", "hint", "label", "late", "order", "ring", "trouble", "word")
+AREAS = ("chip", "error", "hint", "label", "late", "notice", "order", "ring", "trouble", "word")
 """The beginnings of ids up to the first dot: a file of its own in each catalog."""
 
 Arg = str | int | timedelta | Sequence["Arg"]

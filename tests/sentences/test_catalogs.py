@@ -101,7 +101,8 @@ def test_a_message_is_said_in_both_languages_and_has_no_word_of_the_other(id_: s
         assert [command for command in commands(chinese) if command not in english] == []
         bare = TYPED.sub("", COMMAND.sub("", chinese))
         assert set(re.findall(r"[A-Za-z]{2,}", bare)) <= NAMES
-        assert set(TYPED.findall(english)) == set(TYPED.findall(chinese)), "a command or a setting is not the same"
+        same = id_.startswith("word.") or set(TYPED.findall(english)) == set(TYPED.findall(chinese))
+        assert same, "a command or a setting is not the same"
         assert OTHER_SIGNS.findall(chinese) == [], "English punctuation beside Chinese words"
 
 

@@ -1,21 +1,23 @@
 """The command about receivers of alarms: alarms."""
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from cmgr.cli import source
 from cmgr.cli.options import Showing, option
+from cmgr.cli.show import page
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, chain
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 if TYPE_CHECKING:
     from cmgr.service.notices.channel import Channel
     from cmgr.view.slot_shapes import AlarmReceiver, AlarmReceivers
-
-_SUMMARY = "this is a test of alarms, asked for by cmgr alarms --test: nothing is wrong"
+    from cmgr.view.text import texts
+    from cmgr.view.text.render import Face
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ def alarms(options: AlarmsOptions) -> int:
     channels = [Channel(each, socket.gethostname(), seconds, host) for each in settings.receivers]
     rows = [_row(channel, test=options.test) for channel in channels]
     told: AlarmReceivers = {"receivers": rows}
-    out.result(told, _lines(rows, test=options.test), options.as_json)
+    out.result(told, _lines(rows, page(options), test=options.test), options.as_json)
     return 1 if any(row["sent"] is False for row in rows) else 0
 
 
@@ -64,7 +66,7 @@ def _tested(channel: "Channel") -> tuple[bool, str]:
 
     format_, now = channel.receiver.format, datetime.now(UTC)
     # Alertmanager tells nobody of what is over; there it ends by itself after some minutes.
-    test = Alarm(TEST, TroubleKind.DEGRADED, "test", now, now, _SUMMARY, over=format_ != ALERTMANAGER)
+    test = Alarm(TEST, TroubleKind.DEGRADED, "test", now, now, say("notice.test"), over=format_ != ALERTMANAGER)
     try:
         return True, way_of(format_).send(channel, [test], 0)
     except CmgrError as error:
@@ -73,16 +75,14 @@ def _tested(channel: "Channel") -> tuple[bool, str]:
         return False, chain(error)
 
 
-def _lines(rows: "Iterable[AlarmReceiver]", *, test: bool) -> Iterator[str]:
-    from cmgr.view.text import render
-
+def _lines(rows: "Sequence[AlarmReceiver]", page: "texts.Page", *, test: bool) -> list[str]:
+    face = page.face
     if not rows:
-        yield "nobody is told of alarms: [[alarms.receivers]] names who is (docs/notices.md)"
-        return
-    last = "ANSWER" if test else "EVENTS"
-    cells = [(row["receiver"], row["format"], _answer(row) if test else ", ".join(row["events"])) for row in rows]
-    yield from render.table(("RECEIVER", "FORMAT", last), cells, out.width())
+        return [face.says("label.nobody-is-told")]
+    cells = [(row["receiver"], row["format"], _answer(row, face) if test else ", ".join(row["events"])) for row in rows]
+    return page.table(("RECEIVER", "FORMAT", "ANSWER" if test else "EVENTS"), cells)
 
 
-def _answer(row: "AlarmReceiver") -> str:
-    return f"taken: {row['answer']}" if row["sent"] else f"not taken: {row['answer']}"
+def _answer(row: "AlarmReceiver", face: "Face") -> str:
+    answer = row["answer"]
+    return face.says("label.taken", answer=answer) if row["sent"] else face.says("label.not-taken", answer=answer)

@@ -51,11 +51,11 @@ def downtime(options: DowntimeOptions) -> int:
         asked = quarter_of(source.now()) if options.when is None else period(options.when)
     except ValueError as error:
         raise misused(f"{error}: such as 2026, 2026-Q4, 2026-11, 2026-11-29") from None
-    told = read(options, asked)
+    told, sheet = read(options, asked), page(options)
     text = texts.sheet if options.output is DowntimeFormat.HTML else texts.downtime
     if told.origin != source.SERVICE:
-        out.remark(told.origin)
-    out.result(told.value, text(told.value, page(options)), options.as_json)
+        out.remark(sheet.face.said(told.origin))
+    out.result(told.value, text(told.value, sheet), options.as_json)
     return told.code
 
 

@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 
 from cmgr.config.around import Alarms as Settings
 from cmgr.frozen import dataclass, replace
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, Trouble, TroubleKind, trouble_id
 from cmgr.model.wanted import serves
+from cmgr.sentences.sentence import say
 from cmgr.view.troubles import once, troubles
 from cmgr.words import one_line
 
@@ -150,13 +151,13 @@ def _as_begun(alarm: Alarm, known: Alarm | None, notes: Sequence[Note]) -> Alarm
         return replace(begun, summary=known.summary, codes=codes, containers=containers) if same else begun
     opened = (n for n in notes if n.kind is NoteKind.OPENED and _episode_id(n.episode) == alarm.id)
     text = next((n.text for n in opened), alarm.summary)
-    return replace(
-        alarm, summary=one_line(f"{listed(alarm.chips)}: {text}") if alarm.kind is TroubleKind.EPISODE else text
-    )
+    if alarm.kind is TroubleKind.EPISODE:
+        text = one_line(say("word.because", what=say("ring.chips", chips=alarm.chips), why=text))
+    return replace(alarm, summary=text)
 
 
 def _ended(node: Node, alarm: Alarm, notes: Sequence[Note], at: datetime) -> Alarm:
-    ended = replace(alarm, over=True, at=at, again=False, summary=f"over: {alarm.summary}", hint="")
+    ended = replace(alarm, over=True, at=at, again=False, summary=say("notice.over", summary=alarm.summary), hint="")
     if alarm.kind in OF_A_SERVICE_DOWN and _serves(node, alarm):
         return replace(ended, event="up")  # Else somebody has removed or forgotten it.
     if alarm.kind is not TroubleKind.EPISODE:

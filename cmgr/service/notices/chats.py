@@ -38,7 +38,7 @@ class Chat:
 def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
     receiver = channel.receiver
     chat = _CHATS[receiver.format]
-    url, body = address_of(receiver), chat.body(notice(alarms, lost, channel.machine, chat.most))
+    url, body = address_of(receiver), chat.body(notice(alarms, lost, channel.machine, chat.most, receiver.lang))
     if secret := secret_of(receiver.secret_file):
         url, body = chat.signed(url, body, secret)
     return chat.judged(post(posting(channel, url, json.dumps(body, ensure_ascii=False).encode())))

@@ -31,7 +31,7 @@ def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
     receiver, machine = channel.receiver, channel.machine
     scheme, host, port = _place(receiver)
     password = secret_of(receiver.secret_file)
-    message = _message(receiver, machine, notice(alarms, lost, machine, _MOST))
+    message = _message(receiver, machine, notice(alarms, lost, machine, _MOST, receiver.lang))
     context = certificates.trusting(receiver.ca_file)
     if scheme == "smtps":
         client: smtplib.SMTP = smtplib.SMTP_SSL(local_hostname=machine, timeout=channel.seconds, context=context)

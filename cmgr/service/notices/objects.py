@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from cmgr import __version__
 from cmgr.model.values.troubles import TroubleKind
+from cmgr.sentences.sentence import ENGLISH, in_language, messages
 from cmgr.service.notices.alarms import TEST, Alarm
 from cmgr.words import Json, stamp
 
@@ -25,8 +26,8 @@ _RUNBOOKS = "/usr/share/doc/cmgr/runbooks.md"
 """The page that says for each alert what to do about it; the alert rules in etc/ name it, too."""
 
 
-def event(alarm: Alarm, host: str) -> Json:
-    """Return the alarm as the object that format json sends."""
+def event(alarm: Alarm, host: str, language: str = ENGLISH) -> Json:
+    """Return the alarm as the object that format json sends. `language`: that of its sentences."""
     return {
         "version": 1,
         "cmgr": __version__,
@@ -37,8 +38,9 @@ def event(alarm: Alarm, host: str) -> Json:
         "repeated": alarm.again,
         "at": stamp(alarm.at),
         "since": stamp(alarm.since),
-        "summary": alarm.summary,
-        "hint": alarm.hint,
+        "summary": in_language(alarm.summary, language),
+        "hint": in_language(alarm.hint, language),
+        "messages": messages(summary=alarm.summary, hint=alarm.hint),
         "episode": alarm.episode,
         "ring": alarm.ring,
         "chips": list(alarm.chips),
@@ -49,15 +51,15 @@ def event(alarm: Alarm, host: str) -> Json:
     }
 
 
-def alerts(alarms: Iterable[Alarm], host: str, now: datetime) -> list[Json]:
+def alerts(alarms: Iterable[Alarm], host: str, now: datetime, language: str = ENGLISH) -> list[Json]:
     """Return the alarms as Alertmanager's API (POST /api/v2/alerts) takes them.
 
     Labels are what an alert is known by: they stay the same from its beginning to its end.
     """
-    return [_alert(alarm, host, now) for alarm in alarms]
+    return [_alert(alarm, host, now, language) for alarm in alarms]
 
 
-def _alert(alarm: Alarm, host: str, now: datetime) -> Json:
+def _alert(alarm: Alarm, host: str, now: datetime, language: str) -> Json:
     labels = {
         "alertname": "CmgrTest" if alarm.event == TEST else _NAMES.get(alarm.kind.event, alarm.kind.rules[0]),
         "severity": str(alarm.kind.severity),
@@ -72,13 +74,13 @@ def _alert(alarm: Alarm, host: str, now: datetime) -> Json:
     if len(alarm.containers) == 1 and alarm.kind is not TroubleKind.EPISODE:
         labels["container"] = alarm.containers[0]
     told = {
-        "summary": alarm.summary,
+        "summary": in_language(alarm.summary, language),
         "step": alarm.event,
         "chips": " ".join(map(str, alarm.chips)),
         "codes": " ".join(alarm.codes),
         "containers": " ".join(alarm.containers),
         "outcome": alarm.outcome,
-        "hint": alarm.hint or "cmgr status",
+        "hint": in_language(alarm.hint, language) or "cmgr status",
         "runbook_url": "" if alarm.event == TEST else f"{_RUNBOOKS}#{labels['alertname'].lower()}",
     }
     return {

@@ -24,11 +24,11 @@ _SECONDS = 30.0
 
 
 def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
-    path = channel.receiver.program
+    path, lang = channel.receiver.program, channel.receiver.lang
     if why := objection(path):
         raise CmgrError(f"{path} is not run: {why.reason}: {why.hint}")
-    told = notice(alarms, lost, channel.machine, _MOST)
-    events = [event(alarm, channel.machine) for alarm in alarms]
+    told = notice(alarms, lost, channel.machine, _MOST, lang)
+    events = [event(alarm, channel.machine, lang) for alarm in alarms]
     given = os.memfd_create("cmgr-notice")
     try:
         with open(given, "wb", closefd=False) as file:

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 from cmgr import certificates
 from cmgr.config.receivers import address_of
 from cmgr.model.values.troubles import Severity
+from cmgr.sentences.sentence import in_language, say
 from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel
 from cmgr.service.notices.datagrams import sent
-from cmgr.service.notices.notice import ENGLISH, cut
+from cmgr.service.notices.notice import cut
 from cmgr.service.notices.post import bounded
 from cmgr.words import runs, stamp
 
@@ -40,14 +41,14 @@ def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
     assert parts.hostname is not None
     port = parts.port or _PORTS[parts.scheme]
     if parts.scheme == "udp":
-        return sent(parts.hostname, port, line(alarms[0], channel.machine, _MOST_OF_DATAGRAM))
-    data = line(alarms[0], channel.machine, _MOST)
+        return sent(parts.hostname, port, line(alarms[0], channel.machine, _MOST_OF_DATAGRAM, channel.receiver.lang))
+    data = line(alarms[0], channel.machine, _MOST, channel.receiver.lang)
     stream = _Stream(channel, parts.hostname, port, tls=parts.scheme == "tls")
     with bounded(stream, channel.seconds):
         return stream.told(b"%d %s" % (len(data), data))
 
 
-def line(alarm: Alarm, machine: str, most: int) -> bytes:
+def line(alarm: Alarm, machine: str, most: int, language: str) -> bytes:
     """Return the alarm as a message of at most so many bytes, whose text is cut where that is needed."""
     severity = _NOTICE if alarm.over else _CRITICAL if alarm.kind.severity is Severity.CRITICAL else _WARNING
     about = {
@@ -61,7 +62,8 @@ def line(alarm: Alarm, machine: str, most: int) -> bytes:
     data = "".join(f' {name}="{_value(text)}"' for name, text in about.items() if text)
     host = re.sub("[^!-~]", "", machine)[:255] or "-"
     prefix = f"<{_DAEMON * 8 + severity}>1 {stamp(alarm.at)} {host} cmgr {os.getpid()} {alarm.event} [{_ID}{data}] "
-    text = "; ".join(filter(None, (alarm.summary, alarm.hint and ENGLISH["do"].format(hint=alarm.hint).strip())))
+    told = say("notice.in-one-line", summary=alarm.summary, hint=alarm.hint) if alarm.hint else alarm.summary
+    text = in_language(told, language)
     # Anything but plain ASCII is marked as UTF-8.
     mark = "" if text.isascii() else "\ufeff"
     return f"{prefix}{mark}{cut(text, most - len(prefix.encode()) - len(mark.encode()))}".encode()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from cmgr.config.receivers import address_of, secret_of
 from cmgr.model.values.troubles import Severity
+from cmgr.sentences.sentence import in_language
 from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel
 from cmgr.service.notices.datagrams import sent
@@ -40,12 +41,13 @@ def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
     parts = urlsplit(address_of(channel.receiver))
     assert parts.hostname is not None
     community = secret_of(channel.receiver.secret_file) or "public"
-    return sent(parts.hostname, parts.port or _PORT, trap(alarms[0], channel.machine, community))
+    return sent(parts.hostname, parts.port or _PORT, trap(alarms[0], channel.machine, community, channel.receiver.lang))
 
 
-def trap(alarm: Alarm, machine: str, community: str) -> bytes:
+def trap(alarm: Alarm, machine: str, community: str, language: str) -> bytes:
     """Return the alarm as a trap."""
-    texts = (machine, alarm.event, alarm.id, alarm.summary, alarm.hint, stamp(alarm.since), runs(alarm.chips))
+    summary, hint = in_language(alarm.summary, language), in_language(alarm.hint, language)
+    texts = (machine, alarm.event, alarm.id, summary, hint, stamp(alarm.since), runs(alarm.chips))
     severity = _CRITICAL if alarm.kind.severity is Severity.CRITICAL else _WARNING
     bound = [
         # The time since the machine was booted, in hundredths of a second.

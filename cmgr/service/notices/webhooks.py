@@ -15,12 +15,12 @@ ALERTS_PATH = "/api/v2/alerts"
 
 def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
     """Send them as alerts, or the one as an object; `lost` is told to nobody. As `Way.send`."""
-    url = address_of(channel.receiver)
+    url, lang = address_of(channel.receiver), channel.receiver.lang
     if channel.receiver.format == "alertmanager":
         url = _with_path(url)
-        body = json.dumps(alerts(alarms, channel.machine, datetime.now(UTC)))
+        body = json.dumps(alerts(alarms, channel.machine, datetime.now(UTC), lang))
     else:
-        body = json.dumps(event(alarms[0], channel.machine))
+        body = json.dumps(event(alarms[0], channel.machine, lang))
     answer = post(posting(channel, url, body.encode()))
     judge(answer)
     return answer.words
