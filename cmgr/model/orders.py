@@ -50,6 +50,7 @@ from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services import groups, slots
+from cmgr.sentences.sentence import say
 
 
 def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a line an order
@@ -123,17 +124,17 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
     if hold is None:
         container = turn.node.containers.get(fact.key)
         if healing is not None and container is not None:
-            turn.tell(container, f"{fact.who} ordered that {container.name} is restarted", NoteKind.ACTION)
+            turn.tell(container, say("person.restart", who=fact.who, name=container.name), NoteKind.ACTION)
         return
     try_shares_again(turn, turn.node.containers.get(fact.key))
     try_anew(turn, hold)
-    turn.tell(hold, f"{fact.who} ordered that {hold.name} is started again", NoteKind.ACTION)
+    turn.tell(hold, say("person.start", who=fact.who, name=hold.name), NoteKind.ACTION)
 
 
 def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
     """Let begin what was kept back, and try every container again that was given up."""
     if turn.node.restraint.kept:
-        turn.note(NoteKind.ACTION, f"{fact.who} ordered that no ring is kept back")
+        turn.note(NoteKind.ACTION, say("person.none-kept-back", who=fact.who))
         restraint.lift(turn)
     given_up = {k for k, h in turn.node.healings.items() if h.ails and h.given_up is not None}
     for key in sorted(given_up | {k for k, h in turn.node.holds.items() if h.state is HoldState.FAILED}):
@@ -143,7 +144,7 @@ def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
 def _acknowledge(turn: Turn, fact: AcknowledgeOrdered) -> None:
     for trouble in [t for t in turn.node.troubles.values() if t.id in fact.troubles]:
         turn.end_trouble(*trouble.key)
-        turn.note(NoteKind.ACTION, f"{fact.who} has acknowledged: {trouble.words}")
+        turn.note(NoteKind.ACTION, say("person.acknowledged", who=fact.who, trouble=trouble.words))
     for id_ in fact.troubles:
         seen_to(turn, id_, fact.who)
 
@@ -156,7 +157,7 @@ def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     ring = turn.ring_of(fact.chip)
     if ring is not None:  # Else it was taken out for good.
         turn.put_ring(replace(ring, resets=()))
-    turn.note(NoteKind.ISOLATION, f"chip {fact.chip} is released by {fact.who}", ring, chip=fact.chip)
+    turn.note(NoteKind.ISOLATION, say("chip.released-by", chip=fact.chip, who=fact.who), ring, chip=fact.chip)
     # Raises by rules are forgiven; a fault whose own level isolates does so again while it is there.
     escalation.forgive(turn, fact.chip)
     escalate(turn)
@@ -169,7 +170,7 @@ def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
     if fact.chip not in turn.node.chips:
         return
     before = turn.node.isolations.get(fact.chip)
-    text = f"{fact.who} ordered that chip {fact.chip} is isolated"
+    text = say("chip.isolate-ordered", who=fact.who, chip=fact.chip)
     turn.note(NoteKind.ACTION, text, turn.ring_of(fact.chip), chip=fact.chip)
     isolate(turn, fact.chip, by="operator", reason=fact.reason, code=before.code if before is not None else None)
     if before is not None:
@@ -184,13 +185,13 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
     missed = container is not None and container.wanted and not container.running
     if hold is None and container is not None and (missed or fact.key in turn.node.healings):
-        turn.tell(container, f"{fact.who} ordered that {container.name} is left as it is", NoteKind.ACTION)
+        turn.tell(container, say("person.left", who=fact.who, name=container.name), NoteKind.ACTION)
     elif container is not None and container.running and container.instead_of and hold is None:
         turn.put_container(replace(container, instead_of=frozenset()))
-        turn.tell(container, f"{fact.who} ordered that {container.name} runs in nobody's place", NoteKind.ACTION)
+        turn.tell(container, say("person.in-nobodys-place", who=fact.who, name=container.name), NoteKind.ACTION)
     heals.spare(turn, fact.key)
     if hold is not None and not hold.is_theirs:
-        leave(turn, hold, f"{fact.who} ordered that it is forgotten")
+        leave(turn, hold, say("person.forgotten", who=fact.who))
         return
     if container is not None and missed:
         turn.put_container(replace(container, wanted=False, forgotten=container.run))

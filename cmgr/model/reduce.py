@@ -256,7 +256,7 @@ def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
         turn.ask_list(name, "others are ignored or asked than before", not_older=turn.at)
     turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
     if fact.who:
-        turn.note(NoteKind.ACTION, f"{fact.who} had the configuration read again: it is in force")
+        turn.note(NoteKind.ACTION, say("person.configured", who=fact.who))
     relevel(turn)
     relevel_machine(turn)
 
@@ -389,9 +389,9 @@ def _outlives(ring: Ring, at: datetime, policy: Policy) -> bool:
 
 def _ring_restarted(turn: Turn, ring: Ring) -> None:
     if ring.in_episode:
-        turn.note(NoteKind.WARNING, f"cmgr was restarted while the ring was {ring.phase}: {ring.reason}", ring)
+        turn.note(NoteKind.WARNING, say("ring.restarted", phase=str(ring.phase), reason=ring.reason), ring)
     if ring.preparing:
-        ring = refused(turn, ring, "cmgr ended before the driver was called")
+        ring = refused(turn, ring, say("ring.ended-before-driver"))
     if AFTER_RESTART[ring.phase] is not ring.phase:
         verify(turn, ring, say("ring.died-in-reset"))
         return

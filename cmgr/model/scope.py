@@ -339,17 +339,14 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
     return bool(scope.whose) and is_of(node, container, scope.whose)
 
 
-OF_ALL = "whose program it came of is not reported, so it concerns all on the chip"
-
-
 def whose_words(node: Node, fault: Fault) -> str:
     """Say whom a fault of a program concerns; nothing where it is none, or there is nobody to spare."""
     users = [c for c in users_on(node, (fault.chip,)) if c.running and not is_covered(node, c)]
     if fault.spares_others and fault.whose is not None:
         names = sorted(c.name for c in users if is_of(node, c, fault.whose))
-        return f"; it came of {', '.join(names) or 'no container that runs'}, and concerns nobody else"
+        return say("fault.came-of", names=names) if names else say("fault.came-of-nobody")
     of_all = fault.momentary and fault.level in PROGRAMS and len(users) > 1
-    return f"; {OF_ALL}" if of_all else ""
+    return say("fault.concerns-all") if of_all else ""
 
 
 def is_to_be_down(node: Node, chips: frozenset[ChipId], container: Container, at: datetime) -> bool:
@@ -474,11 +471,12 @@ def chip_blocker(node: Node, chip: ChipId) -> str:
     """Return in words what keeps everybody from being started on the chip, or nothing."""
     known = node.chips.get(chip)
     if known is None:
-        return f"{node.missing[chip].title if chip in node.missing else f'chip {chip}'} is not there"
+        called = node.missing[chip].title if chip in node.missing else say("chip.number", chip=chip)
+        return say("chip.not-there", chip=called)
     ring = node.rings[known.ring]
     busy = ring.keeps_others and ring.phase is not Phase.RESUMING and ring.spared is None
     if chip not in node.isolations and busy:
-        return f"ring {ring.id} is in an episode ({ring.phase})"
+        return say("chip.in-episode", ring=ring.id, phase=str(ring.phase))
     return chip_words(node, chip, blocking_faults(node, chip))
 
 
@@ -487,10 +485,10 @@ def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
     if chip in node.isolations:
         return isolated_words(node, chip)
     if chip in node.down and chip in node.chips:
-        return f"chip {chip} has not come up since its last reset"
+        return say("chip.not-come-up", chip=chip)
     if chip in node.chips and (words := node.rings[node.chips[chip].ring].failed.get(chip)):
-        return f"chip {chip} has failed the test: {words}"
-    return f"chip {chip} has fault {faults[0].code} ({faults[0].level.name})" if faults else ""
+        return say("chip.has-failed-test", chip=chip, words=words)
+    return say("chip.has-fault", chip=chip, code=faults[0].code, level=faults[0].level.name) if faults else ""
 
 
 def is_ill(node: Node, container: Container) -> bool:

@@ -10,8 +10,9 @@ Rules:
 4. Ids stand in the code as they are, never put together: a test looks for each call of `say`, and for its arguments.
 
 A catalog is a file of JSON for each language and area, by id. In a message `{name}` is an argument as it is, and
-`{name:kind}` is shown as one of `KINDS`, as a word of the catalog (`word`), or, with a bar, as the first for one or
-the second for any other number, or length of a list: `{names:runs|run}`.
+`{name:kind}` is shown as one of `KINDS` (`own`: of a text for each of `LANGUAGES`, the language's own), as a word of
+the catalog (`word`), or, with a bar, as the first for one or the second for any other number, or length of a list:
+`{names:runs|run}`.
 """
 
 import json
@@ -28,7 +29,21 @@ from cmgr.words import runs, span, times
 ENGLISH, CHINESE = "en", "zh"
 LANGUAGES = (ENGLISH, CHINESE)
 
-AREAS = ("chip", "error", "hint", "label", "late", "notice", "order", "ring", "trouble", "word")
+AREAS = (
+    "chip",
+    "error",
+    "fault",
+    "hint",
+    "label",
+    "late",
+    "machine",
+    "notice",
+    "order",
+    "person",
+    "ring",
+    "trouble",
+    "word",
+)
 """The beginnings of ids up to the first dot: a file of its own in each catalog."""
 
 Arg = str | int | timedelta | Sequence["Arg"]
@@ -237,5 +252,6 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "span": {ENGLISH: _span, CHINESE: _chinese_span},
     "exact": {ENGLISH: lambda seconds: f"{seconds:.3f} s", CHINESE: lambda seconds: f"{seconds:.3f} 秒"},
     "times": {ENGLISH: times, CHINESE: lambda count: f"{count} 次"},
+    "own": {ENGLISH: lambda texts: texts[0], CHINESE: lambda texts: texts[1] or texts[0]},
 }
 """How arguments are shown, by kind and language, besides the joins of lists: `list`, `facts`, `and`, `or`, `parts`."""

@@ -5,7 +5,7 @@ whole microseconds in a column `…_us`; collections are JSON. A value inside of
 their own: those of a named tuple by their names, those of a dataclass behind the field's name (`exit_code`). Fields of
 one life of the process only are left out, so that a change of it changes no row.
 
-A sentence (`Sentence | str`) is its text and, in a column `…_message`, its message.
+A sentence (`Sentence | str`) is its text and, in a column `…_message`, its message; in JSON both are a pair.
 
 A new field is a new column: older files get it, filled with the field's default, when their level is raised
 (`schema.UPGRADES`).
@@ -96,6 +96,8 @@ def form_of(hint: Any) -> Form:
     """Return how values of this type are stored. Raises `TypeError` for a type that nobody has thought of."""
     while isinstance(hint, NewType):
         hint = hint.__supertype__
+    if hint == (Sentence | str):
+        return _TOLD
     given, is_maybe = _optional(hint)
     if is_maybe:
         form = form_of(given)
@@ -196,7 +198,16 @@ def sentence_of(text: str, message: str | None) -> str:
     return text if message is None else sentence(text, json.loads(message))
 
 
+def _told(text: str) -> Any:
+    return [text, message(text)] if isinstance(text, Sentence) else text
+
+
+def _retold(cell: Any) -> str:
+    return cell if isinstance(cell, str) else sentence(*cell)
+
+
 _MESSAGE = Form("TEXT", message_of, _same, maybe=True)
+_TOLD = Form("TEXT", _told, _retold)
 
 
 def _sentence(name: str, get: Callable[[Any], Any]) -> tuple[tuple[Column, ...], _Take]:

@@ -24,12 +24,19 @@ COMMAND = re.compile(rf"\b(?:{TOOLS}) [^\s\u2e80-\uffef][^\u2e80-\uffef]*")
 
 TYPED = re.compile(
     r"(?:cmgr [a-z]+ )?--[a-z]+\b|\b(?:[A-Z]{2,} )*CODE\b|docs/[a-z]+\.md|\[\[[a-z.]+\]\]|\"chip\"|kill -CONT"
-    r"|[a-z_]+\.[a-z_]+(?:=true)?|[a-z_]+ = (?:[a-z]+|\[|\"\")?|docker compose|\[containers\]"
+    r"|[a-z_]+\.[a-z_-]+(?: ?= ?[a-z]+)?|[a-z_]+ = (?:[a-z]+|\[|\"\")?|docker compose|\[containers\]"
+    r"|hccn_tool -i 0 -ip -g|-ip -s|chmod a\+x"
 )
 """Words that stand in every language as they are typed: options, settings."""
 
-_NAMES = "Ctrl ConfigMap Deployments JSON Replicas RestartNPU active cmgr false id pid ranktable ringRecover runtimes"
+_NAMES = (
+    "BMC CHIP ConfigMap Ctrl Deployments GPU JSON MHz Replicas RestartNPU SeparateNPU active cmgr "
+    "critical false id major minor never pid ranktable ringRecover runtimes singleRecover "
+)
 NAMES = {*_NAMES.split(), "sudo", "systemd", "true", "uid", "UTC"}
+
+OTHERWISE = {"symptom.little-space": {"spare"}, "decider.needs-network": {"down"}}
+"""Words of the table that have another meaning in these messages."""
 
 
 PASSED_ON = "say(id_, **args)"
@@ -50,6 +57,7 @@ def sample(id_: str, count: int = 2) -> Mapping[str, Arg]:
         "chips": list(range(count)),
         "span": timedelta(seconds=90),
         "times": count,
+        "own": ["◆", "◇"],
         "exact": timedelta(seconds=1.5),
         "word": "waiting",
         **dict.fromkeys(("list", "facts", "and", "or", "parts"), ["◆", "◇"][:count]),
@@ -125,5 +133,6 @@ def test_the_words_of_the_table_are_used() -> None:
             prose = prose.replace(command, "")
         bare = set(re.findall(r"[A-Za-z]+", TYPED.sub("", prose))) - NAMES
         words = {word.removesuffix("s") for word in bare}
-        wrong += [f"{id_}: {term}, {terms[term]}" for term in words & terms.keys() if terms[term] not in chinese]
+        meant = (words & terms.keys()) - OTHERWISE.get(id_, set())
+        wrong += [f"{id_}: {term}, {terms[term]}" for term in meant if terms[term] not in chinese]
     assert wrong == []

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.faults import Isolation
+from cmgr.model.values.faults import FaultCode, Handling, Isolation
+from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.sentence import CHINESE, in_language, say
@@ -34,3 +35,17 @@ def test_what_was_decided_can_be_said_in_chinese_after_a_restart(tmp_path: Path)
     assert [in_language(line.text, CHINESE) for line in lines] == [f"等待 → 复位：{TOLD}", "docker: no"]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT reason FROM rings").fetchall() == [(TESTED,), ("no such device",)]
+
+
+def test_a_sentence_in_a_list_comes_back_and_so_does_the_text_of_an_older_file(tmp_path: Path) -> None:
+    path = tmp_path / files.NAME
+    said, bare = (
+        Raise(RuleKind.DURATION, Handling.SeparateNPU, values.NOW, reason) for reason in (TESTED, "came 3 times")
+    )
+    tally = Tally(ChipId(0), FaultCode("80E24E00"), raised=(said, bare))
+    with closing(open_store(path)) as store:
+        store.save(replace(values.node(), tallies={tally.key: tally}), [], [])
+    with open_reader(path) as reader:
+        (again,) = reader.node().tallies.values()
+    assert again == tally
+    assert [in_language(each.reason, CHINESE) for each in again.raised] == [TOLD, "came 3 times"]

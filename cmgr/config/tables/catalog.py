@@ -13,6 +13,7 @@ from cmgr.errors import ConfigError, chain
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.handling.catalog import Catalog, Entry, Words, merged, normal_code, table
 from cmgr.model.values.handling.rules import Rules
+from cmgr.sentences.sentence import say
 from cmgr.vendor import vendors
 from cmgr.words import counted
 
@@ -70,7 +71,7 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
         replaces = faults.mode == "replace"
         for warning in (*own.warnings, *(missing_levels(own) if replaces else ())):
             warn(f"fault table {faults.file}: {warning}")
-        entries = merged(entries, table(own.levels, f"operator's file {faults.file}"), replace=replaces)
+        entries = merged(entries, table(own.levels, say("fault.table-operators", path=faults.file)), replace=replaces)
     entries = {**machine, **entries}
     tables = (MACHINE, *filter(None, (vendor.tables for vendor in vendors())))
     meanings = {code: words for directory in tables for code, words in _meanings(directory).items()}
@@ -109,7 +110,7 @@ def _of_vendor(tables: Path, chips: str) -> dict[FaultCode, Entry]:
 def _builtin(tables: Path, name: str) -> dict[FaultCode, Entry]:
     read = _shipped(tables, "levels.json")
     levels = {KEYS[key]: tuple(FaultCode(code) for code in codes) for key, codes in read.items()}
-    return table(levels, f"built-in table {name}")
+    return table(levels, say("fault.table-built-in", name=name))
 
 
 def _told(entry: Entry, english: Words, chinese: Words, reboots: bool) -> Entry:

@@ -9,7 +9,7 @@ from cmgr.model.index import users_on
 from cmgr.model.numbers import chips_meant, names_numbers
 from cmgr.model.pieces import fitted, matched
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, listed, rings_of, with_shares
+from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, rings_of, with_shares
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ChipsListed
@@ -18,6 +18,7 @@ from cmgr.model.values.node import Node, chips_of_slots
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import can_be_placed
+from cmgr.sentences.sentence import say
 
 
 def refitted(
@@ -59,14 +60,15 @@ def find_pieces(turn: Turn, listed: Collection[Chip]) -> bool:
     turn.node, names = fitted(before, listed, turn.at)
     moved = {old: new for old, new in names.items() if old != new and old in before.chips and new in turn.node.chips}
     if moved:
-        text = ", ".join(f"chip {old} is chip {new} now" for old, new in sorted(moved.items()))
-        turn.note(NoteKind.WARNING, f"the driver has renumbered the chips: {text}")
+        names_now = [say("chip.renumbered", old=old, new=new) for old, new in sorted(moved.items())]
+        turn.note(NoteKind.WARNING, say("chip.all-renumbered", names=names_now))
     for id_, lost in before.missing.items():
         if names[id_] not in turn.node.missing:
-            turn.note(NoteKind.WARNING, f"{lost.title} is there again: it is chip {names[id_]} now", chip=names[id_])
+            text = say("chip.there-again", title=lost.title, chip=names[id_])
+            turn.note(NoteKind.WARNING, text, chip=names[id_])
     for lost in turn.node.missing.values():
         if lost.since == turn.at:
-            turn.note(NoteKind.WARNING, f"{lost.title} is missing: what is remembered of it is kept")
+            turn.note(NoteKind.WARNING, say("chip.missing", title=lost.title))
     return bool(moved)
 
 
@@ -75,7 +77,7 @@ def piece_forgotten(turn: Turn, fact: ChipForgetOrdered) -> None:
     lost = turn.node.missing.get(fact.chip)
     if lost is None:
         return
-    turn.note(NoteKind.ACTION, f"{fact.who} ordered that {lost.title} is gone for good")
+    turn.note(NoteKind.ACTION, say("chip.gone-for-good", who=fact.who, title=lost.title))
     node, id_ = turn.node, lost.id
     mates = {chip.ring for chip in node.chips.values()}
     turn.node = replace(
@@ -96,11 +98,10 @@ def stragglers_seen(turn: Turn, fact: StragglersSeen) -> None:
     turn.node = replace(turn.node, stragglers=lagging)
     for chip, lag in lagging.items():
         if chip not in before:
-            text = f"chip {chip} is slower than those it works with: {lag.words}"
+            text = say("chip.slower", chip=chip, words=lag.words)
             turn.note(NoteKind.WARNING, text, turn.ring_of(chip), chip=chip)
     for chip in before.keys() - lagging.keys():
-        text = f"chip {chip} is no slower any more than those it works with, or does not work with them any more"
-        turn.note(NoteKind.RESULT, text, turn.ring_of(chip), chip=chip)
+        turn.note(NoteKind.RESULT, say("chip.no-slower", chip=chip), turn.ring_of(chip), chip=chip)
 
 
 def is_numbered_anew(node: Node, listed: Collection[Chip]) -> bool:
@@ -129,7 +130,7 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     for ring_id in sorted({chip.ring for chip in new.values()}):
         ring = turn.put_ring(replace(node.rings.get(ring_id, Ring(ring_id, ())), chips=members[ring_id]))
         found = [chip for chip in members[ring_id] if chip in new]
-        turn.note(NoteKind.WARNING, f"the driver lists {listed(found)} now, of the ring of {listed(ring.chips)}", ring)
+        turn.note(NoteKind.WARNING, say("chip.listed", found=found, ring=ring.chips), ring)
         turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
     for chip in sorted(new):
         separate(turn, chip)  # The reason for its isolation has perhaps ended while it was away.
@@ -161,5 +162,5 @@ def _join(turn: Turn, chips: Sequence[ChipId]) -> None:
     put_chips(turn, {chip: replace(node.chips[chip], ring=ring.id) for chip in joins})
     turn.node = replace(turn.node, rings={k: known for k, known in node.rings.items() if k not in gone})
     ring = turn.put_ring(replace(ring, chips=tuple(sorted((*ring.chips, *joins))), asked=None, read=None))
-    turn.note(NoteKind.WARNING, f"{listed(joins)} is reset with {listed(before)} from now on: they are one ring", ring)
+    turn.note(NoteKind.WARNING, say("chip.joined", joins=joins, before=before), ring)
     turn.ask_read(ring, "is it well?", not_older=turn.at)

@@ -24,6 +24,7 @@ from cmgr.model.values.handling.catalog import Verdict, normal_code
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.sentences.sentence import parts, say
 
 REMEMBERED = timedelta(minutes=5)
 """How long a cleared fault is kept in mind: it tells a flapping fault from a new one, and news from old read-outs."""
@@ -88,8 +89,7 @@ class Occurrence(NamedTuple):
 def _stranger(turn: Turn, fact: FaultReported) -> None:
     if fact.chip not in turn.node.strangers:
         turn.node = replace(turn.node, strangers=turn.node.strangers | {fact.chip})
-        text = f"the driver reported {fact.code} on chip {fact.chip}, which this machine does not have: ignored"
-        turn.note(NoteKind.WARNING, text)
+        turn.note(NoteKind.WARNING, say("fault.stranger", code=fact.code, chip=fact.chip))
 
 
 def occurred(turn: Turn, new: Occurrence) -> None:
@@ -130,10 +130,12 @@ def _first_time(turn: Turn, new: Occurrence) -> None:
         handling=verdict.handling, fault_class=verdict.fault_class, until=new.until, highest=new.highest,
         whose=new.whose,
     )  # fmt: skip
-    how = "once" if new.once else "now"
-    text = f"chip {chip} reports {code} {how}: level {verdict.handling.name} ({verdict.origin})"
-    text += whose_words(turn.node, fault)
-    turn.note_fault(fault, text, Assertion.ONCE if new.once else Assertion.OCCURRED)
+    level, origin = verdict.handling.name, verdict.origin
+    text = say("fault.reports-now", chip=chip, code=code, level=level, origin=origin)
+    if new.once:
+        text = say("fault.reports-once", chip=chip, code=code, level=level, origin=origin)
+    told = parts((text, whose_words(turn.node, fault)))
+    turn.note_fault(fault, told, Assertion.ONCE if new.once else Assertion.OCCURRED)
     fault = _counted(turn, fault, new.rises, verdict)
     _forget_beyond(turn, chip)
     _tell_what_is_only_observed(turn, fault)
@@ -173,8 +175,9 @@ def _judged(turn: Turn, fault: Fault, verdict: Verdict) -> Fault:
 
 def _tell_what_is_only_observed(turn: Turn, fault: Fault) -> None:
     if fault.level >= Level.RestartRequest and turn.node.policy.levels[fault.level].observe:
-        does = "isolate the chip" if fault.level is Level.SeparateNPU else "recover its ring"
-        text = f"would {does} for {fault.code}, but faults of level {fault.level.name} are only observed"
+        text = say("fault.would-recover", code=fault.code, level=fault.level.name)
+        if fault.level is Level.SeparateNPU:
+            text = say("fault.would-isolate", code=fault.code, level=fault.level.name)
         turn.note(NoteKind.ACTION, text, turn.ring_of(fault.chip), chip=fault.chip)
 
 
@@ -202,7 +205,7 @@ def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
 def clear(turn: Turn, fault: Fault) -> None:
     """Book the fault as over."""
     if fault.active and fault.count == 1:  # A flapping one is told of once; its count says the rest.
-        turn.note_fault(fault, f"chip {fault.chip} no longer reports {fault.code}", Assertion.CLEARED)
+        turn.note_fault(fault, say("fault.gone", chip=fault.chip, code=fault.code), Assertion.CLEARED)
     turn.put_fault(replace(fault, cleared=fault.cleared or turn.at))
     _went(turn, fault)
     track_clean(turn, fault.chip)
@@ -248,7 +251,9 @@ def at_most(turn: Turn, fault: Fault, severity: Severity) -> None:
 
 def _note_change(turn: Turn, was: Fault, now: Fault) -> None:
     if now.handling is not was.handling:
-        turn.note_fault(now, f"{now.code} on chip {now.chip} is {now.handling.name} now; it was {was.handling.name}")
+        before = was.handling.name
+        text = say("fault.changed", code=now.code, chip=now.chip, level=now.handling.name, before=before)
+        turn.note_fault(now, text)
 
 
 def _level_again(turn: Turn, fault: Fault) -> None:

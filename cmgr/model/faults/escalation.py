@@ -17,13 +17,13 @@ from cmgr.model.index import users_on
 from cmgr.model.scope import is_spent, unclear_users
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.model.values.messages.commands import FaultSaid
 from cmgr.model.values.node import Node, known_faults
 from cmgr.model.values.services.containers import Container
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 _LATELY = timedelta(minutes=1)
 """How long after its end a container counts as one that the fault may have ended."""
@@ -149,11 +149,10 @@ def _count(turn: Turn, tally: Tally, rule: FrequencyRule, rises: int) -> None:
     tally = _put(turn, replace(tally, times=times))
     if len(times) < rule.times:
         return
-    reason = f"came {rule.times} times within {span(rule.window)}"
+    reason = say("fault.came", count=rule.times, window=rule.window)
     if _resets_first(turn, tally, rule):
         if len(known) < rule.times:
-            text = f"{tally.code} on chip {tally.chip} {reason}: if it comes again after one more reset, it is isolated"
-            _say(turn, tally, text)
+            _say(turn, tally, say("fault.one-more-reset", code=tally.code, chip=tally.chip, reason=reason))
         return
     _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.handling, turn.at, reason, manual=rule.release is None))
 
@@ -183,7 +182,8 @@ def _fire(turn: Turn, tally: Tally, asked: Raise) -> None:
     new = replace(asked, handling=_allowed(turn.node, tally, asked.handling))
     _put(turn, replace(tally, raised=(*tally.raised, new)))
     turn.raised.add(tally.key)
-    text = f"{tally.code} on chip {tally.chip} is raised to {new.handling.name}: it {new.reason} ({new.kind})"
+    level, rule = new.handling.name, str(new.kind)
+    text = say("fault.raised", code=tally.code, chip=tally.chip, level=level, reason=new.reason, rule=rule)
     _say(turn, tally, text)
 
 
@@ -209,9 +209,8 @@ def _by_software(turn: Turn, tally: Tally) -> bool:
         _take_back(turn, twin, window)
     if twins:
         _take_back(turn, turn.node.tallies[tally.key], window)
-        chips = listed([tally.chip, *(t.chip for t in twins)])
-        text = f"{tally.code} on {chips} of one container within {span(window)}: not counted, it may be the software"
-        _say(turn, tally, text)
+        chips = [tally.chip, *(t.chip for t in twins)]
+        _say(turn, tally, say("fault.by-software", code=tally.code, chips=chips, window=window))
     return bool(twins)
 
 
@@ -261,7 +260,7 @@ def _outlasts(turn: Turn, tally: Tally) -> None:
         return
     if turn.at - tally.risen < rule.fault_timeout:
         return
-    reason = f"has lasted {span(rule.fault_timeout)}"
+    reason = say("fault.lasted", length=rule.fault_timeout)
     _fire(turn, tally, Raise(RuleKind.DURATION, rule.handling, turn.at, reason))
     frequency = rules.frequency.get(tally.code)
     if frequency is not None:
@@ -276,8 +275,8 @@ def _end(turn: Turn, tally: Tally, ended: list[Raise], *, keep_times: bool = Fal
     _put(turn, replace(tally, raised=kept, times=() if begins_anew else tally.times))
     turn.raised.add(tally.key)
     for each in ended:
-        text = f"{tally.code} on chip {tally.chip} is no longer raised to {each.handling.name} ({each.kind})"
-        _say(turn, tally, text)
+        level, rule = each.handling.name, str(each.kind)
+        _say(turn, tally, say("fault.raised-no-more", code=tally.code, chip=tally.chip, level=level, rule=rule))
 
 
 def _over(turn: Turn, tally: Tally, raised: Raise) -> bool:

@@ -13,7 +13,6 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.sentences.sentence import say
-from cmgr.words import span
 
 BOOT = "boot"
 """A chip that has not come up since its reset is isolated by this, and used as soon as it has."""
@@ -47,14 +46,19 @@ def separate(turn: Turn, chip: ChipId) -> None:
     if standing is not None:
         if isolation is None or isolation.by in ("level", "budget", BOOT):
             code, raised = standing
-            ends = "only a person ends that" if raised.manual else "it ends when the fault has stayed away"
-            isolate(turn, chip, by="escalation", reason=f"{code} {raised.reason}, {ends}", code=code)
+            reason = say("chip.raised", code=code, reason=raised.reason)
+            if raised.manual:
+                reason = say("chip.raised-manual", code=code, reason=raised.reason)
+            isolate(turn, chip, by="escalation", reason=reason, code=code)
         return
     if isolation is not None and isolation.by == "escalation":
-        _release(turn, isolation, f"{isolation.code or 'its fault'} is no longer raised")
+        why = say("chip.its-raised-no-more")
+        if isolation.code is not None:
+            why = say("chip.raised-no-more", code=isolation.code)
+        _release(turn, isolation, why)
     asking = [f for f in active_faults(turn.node, chip) if f.level is Level.SeparateNPU]
     if asking and chip not in turn.node.isolations and not turn.node.policy.levels[Level.SeparateNPU].observe:
-        isolate(turn, chip, by="level", reason=f"{asking[0].code} asks for it (SeparateNPU)", code=asking[0].code)
+        isolate(turn, chip, by="level", reason=say("chip.level-asks", code=asking[0].code), code=asking[0].code)
 
 
 def _lift(turn: Turn, chip: ChipId) -> None:
@@ -63,7 +67,7 @@ def _lift(turn: Turn, chip: ChipId) -> None:
     if isolation is None or isolation.code is None or isolation.by == "operator":
         return
     if turn.node.catalog.class_of(isolation.code) is FaultClass.NETWORK:
-        _release(turn, isolation, f"{isolation.code} is a fault of the network, and not the chip's")
+        _release(turn, isolation, say("chip.fault-of-network", code=isolation.code))
 
 
 def track_clean(turn: Turn, chip: ChipId) -> None:
@@ -95,11 +99,11 @@ def release_due(turn: Turn) -> None:
             if ring.ask_at is None or turn.at >= ring.ask_at:
                 turn.ask_read(ring, f"is chip {isolation.chip} clean?", not_older=due)
             continue
-        after = f"no fault for {span(turn.node.policy.isolation.release_after)}"
-        _release(turn, isolation, "it has booted" if isolation.by == BOOT else after)
+        after = say("chip.clean", length=turn.node.policy.isolation.release_after)
+        _release(turn, isolation, say("chip.has-booted") if isolation.by == BOOT else after)
 
 
 def _release(turn: Turn, isolation: Isolation, why: str) -> None:
     chip = isolation.chip
     turn.drop_isolation(chip)
-    turn.note(NoteKind.ISOLATION, f"chip {chip} is released: {why}", turn.ring_of(chip), chip=chip)
+    turn.note(NoteKind.ISOLATION, say("chip.released", chip=chip, why=why), turn.ring_of(chip), chip=chip)

@@ -13,7 +13,8 @@ from cmgr.model.values.machine import MachineFault, MachineKey, Symptom
 from cmgr.model.values.messages.facts import MachineTold
 from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import TroubleKind, trouble_id
-from cmgr.words import one_line, span
+from cmgr.sentences.sentence import say
+from cmgr.words import one_line
 
 MOST = 256
 """Faults of one source that are booked at once."""
@@ -32,7 +33,7 @@ def machine_told(turn: Turn, fact: MachineTold) -> None:
         _found(turn, fact.source, key, symptom)
     for fault in [f for f in turn.node.machine_faults.values() if f.source == fact.source and f.key not in found]:
         if not fault.mark:
-            turn.note_machine_fault(fault, f"the machine no longer reports {words(fault)}", Assertion.CLEARED)
+            turn.note_machine_fault(fault, say("machine.gone", fault=words(fault)), Assertion.CLEARED)
         if not fault.mark or not fault.active:
             turn.drop_machine_fault(fault.key)
 
@@ -71,7 +72,7 @@ def _found(turn: Turn, source: str, key: MachineKey, symptom: Symptom) -> None:
     turn.put_machine_fault(fault)
     if not goes_on and not over:
         origin = turn.node.catalog.judge(code, None).origin
-        text = f"the machine reports {words(fault)}: level {fault.handling.name} ({origin})"
+        text = say("machine.reports", fault=words(fault), level=fault.handling.name, origin=origin)
         turn.note_machine_fault(fault, text, Assertion.OCCURRED)
 
 
@@ -82,8 +83,8 @@ def _judged(node: Node, code: FaultCode, grave: bool) -> Handling:
 
 def words(fault: MachineFault) -> str:
     """Return in words which fault it is."""
-    named = f"{fault.code} ({fault.part})" if fault.part else fault.code
-    return f"{named}, {fault.text}" if fault.text else named
+    named = say("machine.fault-on", code=fault.code, part=fault.part) if fault.part else fault.code
+    return say("machine.fault-and", fault=named, text=fault.text) if fault.text else named
 
 
 def relevel_machine(turn: Turn) -> None:
@@ -94,7 +95,8 @@ def relevel_machine(turn: Turn) -> None:
             judged = replace(fault, handling=handling)
             turn.put_machine_fault(judged)
             if fault.active:
-                text = f"{words(fault)} is {handling.name} now; it was {fault.handling.name}"
+                before = fault.handling.name
+                text = say("machine.changed", fault=words(fault), level=handling.name, before=before)
                 turn.note_machine_fault(judged, text)
 
 
@@ -102,8 +104,7 @@ def lapse_machine(turn: Turn) -> None:
     """End what happened long ago and has not happened again."""
     for fault in [f for f in turn.node.machine_faults.values() if f.active and f.until and f.until <= turn.at]:
         turn.put_machine_fault(replace(fault, cleared=turn.at))
-        quiet = span(turn.node.policy.machine_quiet)
-        text = f"{words(fault)} has not happened again for {quiet}: it counts as over"
+        text = say("machine.quiet", fault=words(fault), length=turn.node.policy.machine_quiet)
         turn.note_machine_fault(fault, text, Assertion.CLEARED)
 
 
@@ -117,7 +118,7 @@ def seen_to(turn: Turn, trouble: str, who: str) -> None:
     alike = [f for f in turn.node.machine_faults.values() if trouble_of(f.code) == trouble]
     for fault in [f for f in alike if f.active and f.mark]:
         turn.put_machine_fault(replace(fault, cleared=turn.at))
-        turn.note_machine_fault(fault, f"{who} has seen to {words(fault)}", Assertion.CLEARED)
+        turn.note_machine_fault(fault, say("machine.seen-to", who=who, fault=words(fault)), Assertion.CLEARED)
 
 
 def machine_restarted(turn: Turn, sources: tuple[str, ...]) -> None:
@@ -125,8 +126,7 @@ def machine_restarted(turn: Turn, sources: tuple[str, ...]) -> None:
     for fault in [*turn.node.machine_faults.values()]:
         if not fault.mark and fault.source not in sources:
             turn.drop_machine_fault(fault.key)
-            text = f"nothing looks any more whether the machine has {words(fault)}"
-            turn.note_machine_fault(fault, text, Assertion.CLEARED)
+            turn.note_machine_fault(fault, say("machine.unwatched", fault=words(fault)), Assertion.CLEARED)
             continue
         back = max(fault.changed - turn.at, timedelta())
         if back:

@@ -14,6 +14,7 @@ from cmgr.model.values.handling.policy import look_again_after
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ReadNeeded, RingRead
 from cmgr.model.values.node import known_faults
+from cmgr.sentences.sentence import say
 
 READ_AGAIN = timedelta(seconds=1)
 
@@ -65,7 +66,7 @@ def _tell_gone(turn: Turn, report: ChipReport) -> None:
     known = {process.pid for process in before.processes if process.gone} if before is not None else set()
     for process in report.processes:
         if process.gone and process.pid not in known:
-            text = f"process {process.pid} is on chip {report.chip}, says the driver, and does not exist any more"
+            text = say("chip.process-gone", pid=process.pid, chip=report.chip)
             turn.note(NoteKind.WARNING, text, turn.ring_of(report.chip), chip=report.chip)
 
 

@@ -13,6 +13,7 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ReportOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.sentences.sentence import say
 
 
 def reported(turn: Turn, fact: ReportOrdered) -> None:
@@ -28,7 +29,7 @@ def reported(turn: Turn, fact: ReportOrdered) -> None:
             # It is there still, and no other occurrence.
             turn.put_fault(replace(known, changed=turn.at, until=fact.until, highest=fact.highest))
             continue
-        text = f"{fact.who} reports {fact.code} ({fact.module}) on chip {chip}"
+        text = say("fault.reported", who=fact.who, code=fact.code, module=fact.module, chip=chip)
         turn.note(NoteKind.FAULT, text, turn.ring_of(chip), chip=chip)
         occurred(turn, Occurrence(chip, key, None, until=fact.until, highest=fact.highest))
 
@@ -45,9 +46,7 @@ def lapse_reports(turn: Turn) -> None:
     """End the faults whose reporter has been silent for too long."""
     for known in list(turn.node.faults.values()):
         for fault in [f for f in known.values() if f.until is not None and f.until <= turn.at]:
-            text = (
-                f"{fault.code} ({fault.module}) on chip {fault.chip} was not reported again in time: it counts as over"
-            )
+            text = say("fault.not-reported-again", code=fault.code, module=fault.module, chip=fault.chip)
             turn.note_fault(fault, text)
             clear(turn, fault)
 

@@ -8,6 +8,7 @@ from typing import NewType
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.lookup import grouped, kept
+from cmgr.sentences.sentence import say
 from cmgr.words import runs
 
 ChipId = NewType("ChipId", int)
@@ -90,8 +91,11 @@ class Chip:
     @property
     def piece(self) -> str:
         """Return in words what tells it from all others, whatever its number is: the surest that is known."""
-        on_board = f"place {self.device} of board {self.board}" if self.board else ""
-        return self.serial or on_board or (f"at bus address {self.bus}" if self.bus else "")
+        if self.serial:
+            return self.serial
+        if self.board:
+            return say("chip.on-board", place=str(self.device), board=self.board)
+        return say("chip.at-bus", bus=self.bus) if self.bus else ""
 
     @property
     def asked_as(self) -> int:
@@ -114,7 +118,7 @@ class MissingChip:
     @property
     def title(self) -> str:
         piece = self.chip.piece
-        return f"chip {self.number}" + (f" ({piece})" if piece else "")
+        return say("chip.titled", chip=self.number, piece=piece) if piece else say("chip.number", chip=self.number)
 
 
 def with_shares(chip: Chip, found: Iterable[Share]) -> Chip:

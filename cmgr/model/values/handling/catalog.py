@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity, within_class
 from cmgr.model.values.handling.rules import Rules
+from cmgr.sentences.sentence import say
 
 BY_SEVERITY = "severity"
 """The rule for unknown codes that follows the driver's own word."""
@@ -32,6 +33,14 @@ _WORDS = re.compile(r"(?=.{3,40}\Z)[a-z]+(?:-[a-z]+)+", re.ASCII)
 _NAMED = re.compile(rf"({'|'.join(NAMES)})[ _-]?0*([1-9][0-9]{{0,5}})", re.ASCII | re.IGNORECASE)
 _ALARM = re.compile(r"ALM-0x([0-9A-F]{8})", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+
+# Made once: a storm has a thousand codes judged a second.
+_UNLISTED, _REPORTED = say("fault.in-no-table"), say("fault.in-no-table-reported")
+_BY_SETTING = say("fault.in-no-table-setting")
+_BY_DRIVER: Mapping[Severity | None, str] = {
+    None: say("fault.in-no-table-none"),
+    **{severity: say("fault.in-no-table-severity", severity=severity.name) for severity in Severity},
+}
 
 
 class Words(NamedTuple):
@@ -94,17 +103,15 @@ class Catalog:
             words = entry.meaning, fault_class, entry.advice, entry.chinese
             return Verdict(handling, entry.origin, True, *words)
         if fault_class is FaultClass.REPORTED:
-            origin = "reported by another program, and in no table"
-            return Verdict(Handling.NotHandleFault, origin, known=False, fault_class=fault_class)
+            return Verdict(Handling.NotHandleFault, _REPORTED, known=False, fault_class=fault_class)
         if fault_class is FaultClass.MACHINE:
-            return Verdict(Handling.NotHandleFault, "in no table", known=False, fault_class=fault_class)
+            return Verdict(Handling.NotHandleFault, _UNLISTED, known=False, fault_class=fault_class)
         if isinstance(self.unknown, Level):
-            return Verdict(Handling[self.unknown.name], "in no table; faults.unknown gives this level", known=False)
+            return Verdict(Handling[self.unknown.name], _BY_SETTING, known=False)
         # Nobody said how grave it is, so it is taken for grave: better a person looks once too often.
         grave = severity is None or severity >= Severity.major
         handling = Handling.SeparateNPU if grave else Handling.NotHandleFault
-        told = "no severity" if severity is None else f"severity {severity.name}"
-        return Verdict(handling, f"in no table; the driver gave {told}", known=False)
+        return Verdict(handling, _BY_DRIVER[severity], known=False)
 
     def class_of(self, code: FaultCode) -> FaultClass:
         """Return what a fault with this code concerns."""

@@ -9,6 +9,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode, Handling, Level
 from cmgr.model.values.life import ThisLife
+from cmgr.sentences.sentence import Sentence
 
 
 class RuleKind(StrEnum):
@@ -60,7 +61,7 @@ class Raise:
     kind: RuleKind
     handling: Handling
     since: datetime
-    reason: str
+    reason: Sentence | str
     manual: bool = False
 
 
