@@ -13,13 +13,13 @@ from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Occasion, O
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import MaintenanceOrdered
 from cmgr.model.values.standing import MAINTENANCE_LASTS, Maintenance
-from cmgr.words import span
+from cmgr.sentences.sentence import parts, say
 
 
 def maintenance_ordered(turn: Turn, fact: MaintenanceOrdered) -> None:
     """Begin, prolong, shorten or end it."""
     if not fact.on:
-        _end(turn, NoteKind.ACTION, f"ended by {fact.who}")
+        _end(turn, NoteKind.ACTION, say("maintenance.ended-by", who=fact.who))
         return
     until = fact.until or turn.at + MAINTENANCE_LASTS
     if until <= turn.at:
@@ -27,8 +27,7 @@ def maintenance_ordered(turn: Turn, fact: MaintenanceOrdered) -> None:
     opening, known = turn.node.calendar.get(MAINTENANCE_WINDOWS), turn.node.maintenance
     if known is not None and opening is not None and opening.open and opening.until and until < opening.until:
         # A person may end a window's maintenance, and does not shorten it in passing.
-        text = f"{fact.who} ordered maintenance for {span(until - turn.at)}: it lasts longer, its window is open"
-        turn.note(NoteKind.ACTION, text)
+        turn.note(NoteKind.ACTION, say("maintenance.lasts-longer", who=fact.who, length=until - turn.at))
         if known.who != MAINTENANCE_WINDOWS:
             _begin(turn, opening.until, MAINTENANCE_WINDOWS)
         return
@@ -39,10 +38,8 @@ def _begin(turn: Turn, until: datetime, who: str) -> None:
     known = turn.node.maintenance
     since = known.since if known is not None else turn.at
     turn.node = replace(turn.node, maintenance=Maintenance(since, until, who))
-    held = len(turn.node.holds)
-    stays = f"; what is held ({held}) stays down until it is over" if held else ""
-    length = span(until - turn.at)
-    turn.note(NoteKind.ACTION, f"maintenance is begun by {who}, for {length}: recoveries are not acted on{stays}")
+    text, held = say("maintenance.begun", who=who, length=until - turn.at), len(turn.node.holds)
+    turn.note(NoteKind.ACTION, parts((text, say("maintenance.held", count=held) if held else "")))
 
 
 def maintenance_due(turn: Turn) -> None:
@@ -51,10 +48,10 @@ def maintenance_due(turn: Turn) -> None:
     if known is None or known.until is None or turn.at < known.until:
         return
     if known.who == MAINTENANCE_WINDOWS:
-        _end(turn, NoteKind.ACTION, "its window has closed")
+        _end(turn, NoteKind.ACTION, say("maintenance.window-closed"))
     else:
         # Loudly: the person who began it is perhaps still at work.
-        _end(turn, NoteKind.WARNING, "nobody ended it, and its time is over")
+        _end(turn, NoteKind.WARNING, say("maintenance.time-over"))
 
 
 def calendar_read(turn: Turn, openings: Iterable[Opening]) -> None:
@@ -64,7 +61,7 @@ def calendar_read(turn: Turn, openings: Iterable[Opening]) -> None:
     ours = known is not None and known.who == MAINTENANCE_WINDOWS
     if opening is None or not opening.open or opening.until is None or opening.wall is None:
         if ours:
-            _end(turn, NoteKind.ACTION, "its window has closed")
+            _end(turn, NoteKind.ACTION, say("maintenance.window-closed"))
         return
     if known is not None and ours and known.until != opening.until:
         # The clock was set, or the windows were.
@@ -83,7 +80,7 @@ def _end(turn: Turn, kind: NoteKind, why: str) -> None:
     if turn.node.maintenance is None:
         return
     turn.node = replace(turn.node, maintenance=None)
-    turn.note(kind, f"maintenance is over: {why}; what is true now is acted on")
+    turn.note(kind, say("maintenance.over", why=why))
     for name in sorted(turn.node.runtimes):
         turn.ask_list(name, "maintenance is over", not_older=turn.at)
     for ring in list(turn.node.rings.values()):

@@ -31,15 +31,18 @@ LANGUAGES = (ENGLISH, CHINESE)
 
 AREAS = (
     "chip",
+    "drill",
     "error",
     "fault",
     "hint",
     "label",
     "late",
     "machine",
+    "maintenance",
     "notice",
     "order",
     "person",
+    "reboot",
     "ring",
     "trouble",
     "word",

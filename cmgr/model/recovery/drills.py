@@ -10,7 +10,7 @@ from cmgr.frozen import replace
 from cmgr.model import scope
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, tells_of_users
-from cmgr.model.values.chips import ChipId, RingId, listed
+from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.calendar import DRILLS, Drill, Exercise, Occasion, Opening
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.handling.policy import Strategy
@@ -20,6 +20,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring, resets_within
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.standing import ResetOrder
+from cmgr.sentences.sentence import say
 
 
 def begin_drills(turn: Turn) -> None:
@@ -39,7 +40,7 @@ def begin_drills(turn: Turn) -> None:
         occasion = Occasion(drill.occasion, opening.wall)
         why = next(_against(turn, drill, chips), "")
         if why:
-            turn.note(NoteKind.WARNING, f"drill {drill.name} is left out: {why}")
+            turn.note(NoteKind.WARNING, say("drill.left-out", name=drill.name, why=why))
         else:
             rings = frozenset(ring.id for ring in turn.rings_of(frozenset(chips)))
             occasion = replace(occasion, rings=rings, in_this_life=True)
@@ -56,9 +57,8 @@ def _tell_of_those_cut_off(turn: Turn) -> None:
             begun = ring.in_episode or ring.id in turn.node.reset_orders or scope.handled_faults(turn.node, ring)
             if ring.read is not None and not begun:
                 name = occasion.name.removeprefix(DRILLS)
-                turn.note(
-                    NoteKind.WARNING, f"drill {name} is left out: cmgr ended before its fault was simulated", ring
-                )
+                text = say("drill.left-out", name=name, why=say("drill.ended-before"))
+                turn.note(NoteKind.WARNING, text, ring)
                 occasion = replace(occasion, rings=occasion.rings - {ring.id})
                 _put(turn, occasion)
 
@@ -86,14 +86,14 @@ def _against(turn: Turn, drill: Drill, chips: list[ChipId]) -> Iterator[str]:
     if scope.observing(node):
         yield scope.why_idle(node)
     if missing := [chip for chip in chips if chip not in node.chips]:
-        yield f"{listed(missing)}: not there"
+        yield say("drill.chips-not-there", chips=missing)
     if not chips:
-        yield f"no container {drill.container} runs on chips"
+        yield say("drill.nobody-runs", name=drill.container)
     if node.restraint.kept:
-        yield "rings are kept back"
+        yield say("drill.kept-back")
     for state in tells_of_users(node):
         if state.why_down:
-            yield f"cannot reach {state.name}: {state.why_down}"
+            yield say("drill.unreachable", runtime=state.name, why=state.why_down)
     for ring in turn.rings_of(frozenset(chips)):
         yield from _trouble(turn, ring)
     if drill.what is Exercise.FAULT:
@@ -103,15 +103,16 @@ def _against(turn: Turn, drill: Drill, chips: list[ChipId]) -> Iterator[str]:
 def _trouble(turn: Turn, ring: Ring) -> Iterator[str]:
     node = turn.node
     if ring.in_episode or ring.id in node.reset_orders:
-        yield f"ring {ring.id} is in an episode"
+        yield say("drill.in-episode", ring=ring.id)
     for chip in ring.chips:
         report = node.reports.get(chip)
         if chip in node.isolations:
-            yield f"chip {chip} is isolated"
+            yield say("drill.chip-isolated", chip=chip)
         if chip in node.down or report is None or report.error or not report.booted or report.unwell:
-            yield f"chip {chip} is not well"
-        yield from (f"chip {chip} has fault {fault.code}" for fault in scope.grave_faults(node, chip))
-    yield from (f"container {hold.name} is held" for hold in scope.holds_on(node, ring))
+            yield say("drill.chip-not-well", chip=chip)
+        codes = (fault.code for fault in scope.grave_faults(node, chip))
+        yield from (say("drill.chip-has-fault", chip=chip, code=code) for code in codes)
+    yield from (say("drill.held", name=hold.name) for hold in scope.holds_on(node, ring))
     yield from (
         why
         for c in (*scope.on_ring(node, ring), *scope.unclear_users(node, ring.chips))
@@ -119,50 +120,51 @@ def _trouble(turn: Turn, ring: Ring) -> Iterator[str]:
     )
     policy = node.policy.reset
     if len(resets_within(ring, turn.at, policy.window)) + 1 >= policy.attempts:
-        yield f"the last reset of ring {ring.id} is kept for a fault (reset.attempts)"
+        yield say("drill.last-reset", ring=ring.id)
 
 
 def _unstoppable(node: Node, container: Container) -> str:
     if is_covered(node, container):
         return ""  # Its unit is asked instead.
     if container.wanted and not container.running:
-        return f"container {container.name} is down"
+        return say("drill.container-down", name=container.name)
     if container.running and container.owner:
-        return f"{container.owner} starts its own in the place of container {container.name}"
+        return say("drill.owner-starts", owner=container.owner, name=container.name)
     spared = container.unclear or not container.enabled or (container.auto_remove and container.strategy is None)
     if container.running and (spared or scope.strategy_of(node, container) is Strategy.NEVER):
-        return f"cmgr does not stop container {container.name}"
+        return say("drill.not-stopped", name=container.name)
     return ""
 
 
 def _incurable(node: Node, drill: Drill) -> Iterator[str]:
     code = normal_code(drill.code)
     if code is None:
-        yield f"{drill.code} is no code"
+        yield say("drill.no-code", code=drill.code)
         return
     level = node.catalog.judge(code, None).handling.level
     policy, windows = node.policy.levels[level], node.policy.window_of(level)
     if policy.observe or not (level.handled and policy.stop and policy.reset):
-        yield f"no stop and reset follow from {code} ({level.name}), so that the fault would stay"
+        yield say("drill.would-stay", code=code, level=level.name)
     elif policy.spares:
-        yield f"{code} ({level.name}) waits until nobody uses the chips (levels.{level.name}.reset)"
+        yield say("drill.waits-until-free", code=code, level=level.name, setting=f"levels.{level.name}.reset")
     elif windows and not (windows in node.calendar and node.calendar[windows].open):
-        yield f"{code} ({level.name}) waits for its window ({windows})"
+        yield say("drill.waits-for-window", code=code, level=level.name, window=windows)
 
 
 def _begin(turn: Turn, drill: Drill, chips: list[ChipId]) -> None:
-    who = f"drill {drill.name}"
+    who = say("drill.who", name=drill.name)
     begun: set[RingId] = set()
     for chip in chips:
         ring = turn.ring_of(chip)
         if ring is None or ring.id in begun:
             continue
         begun.add(ring.id)
-        what = "is reset" if drill.what is Exercise.RESET else f"simulates fault {drill.code}"
-        turn.note(NoteKind.ACTION, f"{who}: chip {chip} {what}", ring, chip=chip)
         if drill.what is Exercise.RESET:
+            turn.note(NoteKind.ACTION, say("drill.resets", name=drill.name, chip=chip), ring, chip=chip)
             turn.put_order(ResetOrder(ring.id, chip, turn.at, who, stop=True))
         else:
+            text = say("drill.simulates", name=drill.name, chip=chip, code=drill.code)
+            turn.note(NoteKind.ACTION, text, ring, chip=chip)
             turn.commands.append(PretendFault(turn.command_id("fault"), who, chip, drill.code, drill.name))
 
 
@@ -171,7 +173,7 @@ def fault_pretended(turn: Turn, fact: FaultPretended) -> None:
     occasion, ring = turn.node.occasions.get(f"{DRILLS}{fact.drill}"), turn.ring_of(fact.chip)
     if not fact.error or occasion is None or ring is None:
         return
-    turn.note(NoteKind.WARNING, f"drill {fact.drill} is left out: {fact.error}", ring, chip=fact.chip)
+    turn.note(NoteKind.WARNING, say("drill.left-out", name=fact.drill, why=fact.error), ring, chip=fact.chip)
     _put(turn, replace(occasion, rings=occasion.rings - {ring.id}))
 
 
@@ -181,5 +183,5 @@ def report_drills(turn: Turn, ring: Ring, outcome: str) -> None:
         if ring.id in occasion.rings:
             name = occasion.name.removeprefix(DRILLS)
             kind = NoteKind.RESULT if outcome == "recovered" else NoteKind.WARNING
-            turn.note(kind, f"drill {name} is over: {outcome}", ring)
+            turn.note(kind, say("drill.over", name=name, outcome=outcome), ring)
             _put(turn, replace(occasion, rings=occasion.rings - {ring.id}))

@@ -16,7 +16,7 @@ from cmgr.frozen import replace
 from cmgr.model import scope
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users, unit_of
-from cmgr.model.values.chips import Chip, ChipId, listed
+from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.handling.calendar import REBOOT_WINDOW
 from cmgr.model.values.handling.policy import RebootWhen
@@ -26,7 +26,8 @@ from cmgr.model.values.messages.reboot_facts import Boot, RebootCancelOrdered, R
 from cmgr.model.values.node import SYSTEMD, Node, unmanaged
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.standing import Reboot, RebootStage
-from cmgr.words import span, stamp
+from cmgr.sentences.sentence import say
+from cmgr.words import stamp
 
 DAY = timedelta(days=1)
 
@@ -68,7 +69,7 @@ def in_need(node: Node) -> dict[ChipId, str]:
     found: dict[ChipId, str] = {chip: code for chip, code in cured_by_reboot(node).items() if chip in acted_on}
     for chip, isolation in node.isolations.items():
         if isolation.by == "budget" and chip in acted_on - node.missing.keys():
-            found.setdefault(chip, "its resets are used up")
+            found.setdefault(chip, say("reboot.resets-used-up"))
     theirs = {chip for chip, isolation in node.isolations.items() if isolation.by == "operator"}
     return {chip: why for chip, why in sorted(found.items()) if chip not in theirs}
 
@@ -108,7 +109,7 @@ def _weigh(turn: Turn, known: Reboot) -> None:
             _order(turn, known, chips)
         return
     if (known.stage, known.reason) != (RebootStage.WAITING, why):
-        turn.note(NoteKind.WARNING, f"the machine is not rebooted, which {listed(chips)} needs: {why}")
+        turn.note(NoteKind.WARNING, say("reboot.not-rebooted-for", chips=[*chips], why=why))
         known = replace(known, stage=RebootStage.WAITING, since=turn.at, reason=why, due=None)
     turn.put_reboot(known)
 
@@ -138,7 +139,7 @@ def _has_looked(turn: Turn, known: Reboot) -> bool:
 
 
 def _order(turn: Turn, known: Reboot, chips: dict[ChipId, str]) -> None:
-    what = ", ".join(f"chip {chip} ({why})" for chip, why in chips.items())
+    what = say("reboot.chips", parts=[say("reboot.chip", chip=chip, why=why) for chip, why in chips.items()])
     pieces = frozenset(named(turn.node.chips[chip]) for chip in chips)
     age = _age(turn.node, turn.at)
     found = replace(known, stage=RebootStage.ORDERED, since=turn.at, what=what, pieces=pieces, age=age)
@@ -147,12 +148,10 @@ def _order(turn: Turn, known: Reboot, chips: dict[ChipId, str]) -> None:
 
 def _schedule(turn: Turn, known: Reboot) -> None:
     delay = turn.node.policy.reboot.delay
-    reason = f"cmgr reboots this machine in {span(delay)}, as nothing else brings back {known.what}"
+    reason = say("reboot.reboots", length=delay, what=known.what)
     command = ScheduleReboot(turn.command_id("reboot"), reason, delay)
     turn.commands.append(command)
-    _tell(
-        turn, known, NoteKind.ACTION, f"the machine is rebooted in {span(delay)}: nothing else brings back {known.what}"
-    )
+    _tell(turn, known, NoteKind.ACTION, say("reboot.is-rebooted", length=delay, what=known.what))
     turn.put_reboot(replace(known, command=command.id, reason=reason))
 
 
@@ -160,12 +159,12 @@ def _look_at_announced(turn: Turn, known: Reboot) -> None:
     node, chips = turn.node, in_need(turn.node)
     if known.due is not None and turn.at >= known.due:
         if turn.at >= known.due + LATE:
-            _fail(turn, known, f"its time was {stamp(known.due)}, and the machine has not rebooted")
+            _fail(turn, known, say("reboot.did-not-come", time=stamp(known.due)))
         return
     if node.policy.reboot.when is RebootWhen.NEVER:
-        _call_off(turn, known, "machine.reboot is never now")
+        _call_off(turn, known, say("reboot.never-now"))
     elif not chips:
-        _call_off(turn, known, "no chip needs it any more")
+        _call_off(turn, known, say("reboot.not-needed"))
     elif why := next(_come_up(node), "") or (known.due is not None and _is_close(turn, known.due)):
         _call_off(turn, known, why)
     elif known.stage is RebootStage.ORDERED and known.command is None and not any(_unheard(node)):
@@ -178,7 +177,7 @@ def _is_close(turn: Turn, due: datetime) -> str:
 
 
 def _call_off(turn: Turn, known: Reboot, why: str) -> None:
-    command = ScheduleReboot(turn.command_id("reboot"), f"the reboot is called off: {why}", None)
+    command = ScheduleReboot(turn.command_id("reboot"), say("reboot.called-off", why=why), None)
     turn.commands.append(command)
     due = known.due or turn.at + turn.node.policy.reboot.delay
     _called_off(turn, replace(known, due=due, command=command.id, retry_at=None), why)
@@ -186,13 +185,13 @@ def _call_off(turn: Turn, known: Reboot, why: str) -> None:
 
 def _called_off(turn: Turn, known: Reboot, why: str) -> None:
     if known.stage is not RebootStage.CALLED_OFF:
-        _tell(turn, known, NoteKind.WARNING, f"the reboot of the machine is called off: {why}")
+        _tell(turn, known, NoteKind.WARNING, say("reboot.called-off", why=why))
         known = replace(known, stage=RebootStage.CALLED_OFF, since=turn.at, reason=why)
     turn.put_reboot(known)
 
 
 def _fail(turn: Turn, known: Reboot, why: str) -> None:
-    _tell(turn, known, NoteKind.WARNING, f"the reboot of the machine has failed: {why}")
+    _tell(turn, known, NoteKind.WARNING, say("reboot.failed", why=why))
     turn.put_reboot(replace(known, stage=RebootStage.FAILED, since=turn.at, reason=why, command=None))
 
 
@@ -200,17 +199,17 @@ def _against(turn: Turn, known: Reboot, chips: dict[ChipId, str]) -> Iterator[st
     """Yield what speaks against ordering one."""
     pieces = {named(turn.node.chips[chip]) for chip in chips}
     if pieces <= known.vain:
-        yield f"the last reboot did not bring back {listed(chips)}"
+        yield say("reboot.in-vain", chips=[*chips])
     if _too_soon(turn, known):
-        yield "one was ordered within the last day"
+        yield say("reboot.one-a-day")
     if known.retry_at is not None and turn.at < known.retry_at:
         yield known.reason
     policy, window = turn.node.policy.reboot, turn.node.calendar.get(REBOOT_WINDOW)
     if policy.when is RebootWhen.WINDOW:
         if window is None or not window.open:
-            yield f"it waits for its window ({REBOOT_WINDOW})"
+            yield say("reboot.waits-for-window", window=REBOOT_WINDOW)
         elif window.until is not None and window.until < turn.at + policy.delay:
-            yield f"its window ({REBOOT_WINDOW}) closes too soon"
+            yield say("reboot.window-closes", window=REBOOT_WINDOW)
     yield from in_the_way(turn.node)
 
 
@@ -233,7 +232,7 @@ def in_the_way(node: Node) -> Iterator[str]:
 def _come_up(node: Node) -> Iterator[str]:
     """Yield what must not be while the machine goes down."""
     if not node.boot.id:
-        yield "nobody knows since when this machine runs"
+        yield say("reboot.age-unknown")
     for check in (_why_idle, _recovering, _in_rounds, _left_down, _left_over):
         yield from check(node)
 
@@ -244,28 +243,28 @@ def _why_idle(node: Node) -> Iterator[str]:
 
 
 def _unheard(node: Node) -> Iterator[str]:
-    yield from (f"nobody looks after {name}" for name in unmanaged(node))
+    yield from (say("reboot.unmanaged", runtime=name) for name in unmanaged(node))
     for state in tells_of_users(node):
         if state.why_down:
-            yield f"cannot reach {state.name}"
+            yield say("reboot.unreachable", runtime=state.name)
         elif state.listed is None:
-            yield f"{state.name} has not reported yet who runs"
+            yield say("reboot.unlisted", runtime=state.name)
     if any(ring.read is None for ring in node.rings.values() if ring.chips):
-        yield "not all chips are heard yet"
+        yield say("reboot.unheard")
 
 
 def _recovering(node: Node) -> Iterator[str]:
     for ring in node.rings.values():
         if ring.in_episode or ring.id in node.reset_orders:
-            yield f"ring {ring.id} is in an episode"
+            yield say("reboot.in-episode", ring=ring.id)
     if node.restraint.kept:
-        yield "rings are kept back"
+        yield say("reboot.kept-back")
 
 
 def _in_rounds(node: Node) -> Iterator[str]:
     rounds = [(group.name, group.in_round) for group in node.groups.values()]
     rounds += [(group.name, group.in_round) for group in node.fleet_groups.values()]
-    yield from (f"group {name} is in a round" for name, in_round in rounds if in_round)
+    yield from (say("reboot.in-round", name=name) for name, in_round in rounds if in_round)
 
 
 def _left_down(node: Node) -> Iterator[str]:
@@ -274,9 +273,9 @@ def _left_down(node: Node) -> Iterator[str]:
         if container.key.runtime not in heard:
             continue  # Nobody knows yet whether something would start it.
         if container.running and not container.enabled:
-            yield f"{container.name} runs and has the label {container.hands_off}"
+            yield say("reboot.hands-off", name=container.name, label=container.hands_off)
         elif container.running and not starts_by_itself(node, container):
-            yield f"{container.name} runs and nothing would start it after the boot"
+            yield say("reboot.left-down", name=container.name)
 
 
 def starts_by_itself(node: Node, container: Container) -> bool:
@@ -293,7 +292,7 @@ def _left_over(node: Node) -> Iterator[str]:
     for chip in sorted(node.chips.keys() - units):
         for process, container in scope.users_listed(node, chip):
             if container is None:
-                yield f"process {process.pid} is on chip {chip}, and nothing would start it after the boot"
+                yield say("reboot.left-over", pid=process.pid, chip=chip)
 
 
 def reboot_scheduled(turn: Turn, fact: RebootScheduled) -> None:
@@ -304,11 +303,11 @@ def reboot_scheduled(turn: Turn, fact: RebootScheduled) -> None:
     known = replace(known, command=None)
     if known.stage is RebootStage.CALLED_OFF:
         if fact.error and known.retry_at is None:
-            turn.note(NoteKind.WARNING, f"the reboot of the machine is not called off yet: {fact.error}")
+            turn.note(NoteKind.WARNING, say("reboot.not-called-off-yet", why=fact.error))
         known = replace(known, due=known.due if fact.error else None)
         turn.put_reboot(replace(known, retry_at=turn.at + CALL_OFF_AGAIN if fact.error else None))
     elif fact.refused:
-        turn.note(NoteKind.WARNING, f"the machine is not rebooted: {fact.error}")
+        turn.note(NoteKind.WARNING, say("reboot.not-rebooted", why=fact.error))
         known = replace(known, stage=RebootStage.WAITING, since=turn.at, reason=fact.error, boot="")
         turn.put_reboot(replace(known, retry_at=turn.at + AGAIN))
     elif fact.error:
@@ -324,9 +323,9 @@ def reboot_cancel_ordered(turn: Turn, fact: RebootCancelOrdered) -> None:
     if known is None or not known.under_way:
         return
     if fact.done:
-        _called_off(turn, replace(known, due=None, command=None), f"by {fact.who}")
+        _called_off(turn, replace(known, due=None, command=None), say("reboot.by", who=fact.who))
     else:
-        _call_off(turn, known, f"by {fact.who}")
+        _call_off(turn, known, say("reboot.by", who=fact.who))
 
 
 def machine_booted(turn: Turn, boot: Boot) -> None:
@@ -345,16 +344,16 @@ def machine_booted(turn: Turn, boot: Boot) -> None:
     by_hand = known.stage is RebootStage.CALLED_OFF and bool(in_need(turn.node))
     if known.under_way or known.stage is RebootStage.FAILED or known.due is not None or by_hand:
         turn.put_reboot(replace(known, stage=RebootStage.BOOTED, since=turn.at, due=None, reason=""))
-        _tell(turn, known, NoteKind.RESULT, f"the machine has rebooted, for {known.what}")
+        _tell(turn, known, NoteKind.RESULT, say("reboot.rebooted", what=known.what))
 
 
 def _look_whether_it_helped(turn: Turn, known: Reboot) -> None:
     node = turn.node
     back = frozenset(named(chip) for chip in node.chips.values() if _is_back(node, chip.id))
     if known.pieces <= back:
-        _tell(turn, known, NoteKind.RESULT, f"the reboot of the machine has helped: {known.what}")
+        _tell(turn, known, NoteKind.RESULT, say("reboot.helped", what=known.what))
     elif turn.at >= helps_until(node, known):
-        _tell(turn, known, NoteKind.WARNING, f"the reboot of the machine has not helped: {known.what}")
+        _tell(turn, known, NoteKind.WARNING, say("reboot.not-helped", what=known.what))
     else:
         return
     turn.put_reboot(replace(known, stage=RebootStage.OVER, since=turn.at, vain=known.pieces - back, episodes={}))

@@ -11,6 +11,7 @@ from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId
+from cmgr.sentences.sentence import Sentence, say
 from cmgr.words import stamp
 
 ORDER_LASTS = timedelta(minutes=10)
@@ -31,7 +32,7 @@ class ResetOrder:
     ring: RingId
     chip: ChipId
     at: datetime
-    who: str
+    who: Sentence | str
     stop: bool = False
     done: bool = False
     test: bool = False
@@ -55,7 +56,7 @@ class Maintenance:
 
     @property
     def words(self) -> str:
-        return f"maintenance until {stamp(self.until)}" if self.until is not None else "maintenance"
+        return say("maintenance.words") if self.until is None else say("maintenance.until", time=stamp(self.until))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,8 @@ class Reboot:
 
     stage: RebootStage
     since: datetime
-    reason: str = ""
-    what: str = ""
+    reason: Sentence | str = ""
+    what: Sentence | str = ""
     pieces: frozenset[str] = frozenset()
     due: datetime | None = None
     boot: str = ""
