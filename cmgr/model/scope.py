@@ -62,8 +62,10 @@ def over_for(node: Node, chip: ChipId, code: FaultCode) -> str:
     tally = node.tallies.get((chip, code))
     if tally is None or tally.recovered is None:
         return ""
-    believed = f", believed from {stamp(tally.due)} on" if tally.due is not None else ""
-    return f"over since {stamp(tally.recovered)}{believed}"
+    since = stamp(tally.recovered)
+    if tally.due is None:
+        return say("chip.over-since", since=since)
+    return say("chip.over-believed", since=since, until=stamp(tally.due))
 
 
 def handles(node: Node, fault: Fault) -> bool:
@@ -262,7 +264,7 @@ def _has_stopped(node: Node, ring: Ring) -> bool:
 def _in_use(node: Node, ring: Ring) -> Users:
     found = [c.name for c in (*on_ring(node, ring), *unclear_users(node, ring.chips)) if c.running]
     processes = (process for chip in ring.chips for process, _ in users_listed(node, chip))
-    return Users(found, [f"process {process.pid} ({process.name or '?'})" for process in processes])
+    return Users(found, [say("ring.process", pid=process.pid, name=process.name or "?") for process in processes])
 
 
 def _has_down(node: Node, ring: Ring, faults: Sequence[Fault]) -> bool:

@@ -42,6 +42,7 @@ AREAS = (
     "notice",
     "order",
     "person",
+    "rank",
     "reboot",
     "ring",
     "trouble",

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
 from cmgr.model.values.standing import RebootStage
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import say
-from cmgr.words import counted, one_line, stamp, stamp_or_none
+from cmgr.sentences.sentence import parts, say
+from cmgr.words import one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -20,7 +21,6 @@ MOST_PARTS = 4
 """So many parts are named in a line; of more it says how many there are."""
 
 CANCEL_REBOOT = order("cancel", reboot=True)
-KEPT_FREE = "what runs goes on, and nothing new is to be started on this machine"
 
 
 def machine_faults(node: Node) -> "list[shapes.MachineFault]":
@@ -56,32 +56,33 @@ def troubles(node: Node) -> Iterator[Trouble]:
     for code, alike in groupby((f for f in active(node) if f.told), key=lambda f: f.code):
         found = list(alike)
         stays, since = any(f.mark for f in found), min(f.since for f in found)
-        text, what = f"{code} {_where(found)}", f"cmgr explain {shlex.quote(code)}"
+        text, what = _where(code, found), f"cmgr explain {shlex.quote(code)}"
         yield Trouble(TroubleKind.MACHINE, code, text, _why(node, found), what, since, stays, codes=(code,))
 
 
 def _reboots(node: Node) -> Iterator[Trouble]:
     known = node.reboot
     if known is not None and known.under_way:
-        text, at = "this machine is rebooted", f" at {stamp(known.due)}" if known.due is not None else " soon"
-        why, what = f"{at.strip()}: nothing else brings back {known.what}", say("hint.call-off", order=CANCEL_REBOOT)
+        text, what = say("machine.rebooted"), say("hint.call-off", order=CANCEL_REBOOT)
+        why: str = say("machine.rebooted-soon", what=known.what)
+        if known.due is not None:
+            why = say("machine.rebooted-at", time=stamp(known.due), what=known.what)
     elif known is not None and known.stage is RebootStage.FAILED:
-        text, why = "this machine was to be rebooted, and was not", known.reason
+        text, why = say("machine.not-rebooted"), known.reason
         what = say("hint.reboot-by-hand")
     else:
         return
     yield Trouble(TroubleKind.REBOOTS, "machine", text, one_line(why), what, known.since)
 
 
-def _where(found: list[MachineFault]) -> str:
-    parts = [f.part for f in found if f.part]
-    if len(parts) > MOST_PARTS:
-        return f"on {counted(len(parts), 'part')} of this machine"
-    return f"on {', '.join(parts)}" if parts else "on this machine"
+def _where(code: FaultCode, found: list[MachineFault]) -> str:
+    names = [f.part for f in found if f.part]
+    if len(names) > MOST_PARTS:
+        return say("machine.on-many", code=code, count=len(names))
+    return say("machine.on-parts", code=code, names=names) if names else say("machine.here", code=code)
 
 
 def _why(node: Node, found: list[MachineFault]) -> str:
     (first, *others) = found
-    meaning = first.text if first.text and not others else node.catalog.judge(first.code, None).meaning
-    told = one_line(meaning) or "no meaning is known"
-    return f"{told}; {KEPT_FREE}" if any(f.pre_isolates for f in found) else told
+    told = one_line(first.text if first.text and not others else node.catalog.judge(first.code, None).words)
+    return parts((told, say("machine.kept-free") if any(f.pre_isolates for f in found) else ""))

@@ -68,7 +68,8 @@ def bring_back(turn: Turn, ring: Ring) -> str:
 def _make(turn: Turn, ring: Ring, lost: Mapping[ChipId, tuple[Share, ...]]) -> None:
     if not lost:
         return
-    command = MakeShares(turn.command_id("shares"), f"{_titles(lost)} is missing since the reset", ring.id, lost)
+    reason = f"{', '.join(_titles(lost))} is missing since the reset"
+    command = MakeShares(turn.command_id("shares"), reason, ring.id, lost)
     turn.commands.append(command)
     turn.note(NoteKind.ACTION, say("ring.makes-shares", shares=_titles(lost), chips=[*lost]), ring)
     turn.put_ring(replace(turn.ring(ring.id), making=command.id, makes=ring.makes + 1, make_at=None))
@@ -87,8 +88,8 @@ def _unheard(node: Node, ring: Ring) -> list[ChipId]:
     return [c for c in ring.chips if c in node.chips and lost_shares(node.chips[c]) and c not in node.reports]
 
 
-def _titles(shares: Mapping[ChipId, tuple[Share, ...]]) -> str:
-    return ", ".join(share.title for chip in sorted(shares) for share in shares[chip])
+def _titles(shares: Mapping[ChipId, tuple[Share, ...]]) -> list[str]:
+    return [share.title for chip in sorted(shares) for share in shares[chip]]
 
 
 def shares_made(turn: Turn, fact: SharesMade) -> None:

@@ -53,7 +53,9 @@ class Share:
 
     @property
     def title(self) -> str:
-        return f"share {self.id} ({self.template})" if self.template else f"share {self.id}"
+        if self.template:
+            return say("chip.share-of", id=self.id, template=self.template)
+        return say("chip.share", id=self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +251,11 @@ def resolve(
         elif claim.startswith(SLOT):
             name = claim.removeprefix(SLOT)
             found.update(slots.get(name, ()))
-            warnings += [] if name in slots else [f"asks for slot {name}, which there is not: cmgr slot create {name}"]
+            warnings += [] if name in slots else [say("chip.no-slot", slot=name)]
         elif named := _named(claim, chips):
             found.update(named)
         else:
-            warnings.append(f"asks for chip {claim.removeprefix(BY_ID)}, which this machine does not have")
+            warnings.append(say("chip.no-chip", chip=claim.removeprefix(BY_ID)))
     return frozenset(found), tuple(warnings)
 
 

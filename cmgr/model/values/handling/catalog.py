@@ -86,6 +86,12 @@ class Verdict:
         """Return what is done about it on the chip that has it: nothing for what concerns the whole machine."""
         return Level.NotHandleFault if self.fault_class is FaultClass.MACHINE else self.handling.level
 
+    @property
+    def words(self) -> str:
+        """Return what the code means, for a sentence."""
+        meanings = [self.meaning, self.chinese.meaning]
+        return say("fault.meaning", meaning=meanings) if self.meaning else say("fault.no-meaning")
+
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
