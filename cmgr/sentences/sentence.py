@@ -33,6 +33,7 @@ AREAS = (
     "chip",
     "drill",
     "error",
+    "explain",
     "fault",
     "hint",
     "label",

@@ -7,17 +7,11 @@ from cmgr.model.values.faults import PROGRAMS, FaultClass, Handling, Level
 from cmgr.model.values.handling.catalog import FORMS, Verdict, normal_code
 from cmgr.model.values.handling.policy import LevelPolicy, OnIsolate, Policy, Strategy
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import parts, say
 from cmgr.view.rules import counters, rules
-from cmgr.words import counted, joined, span
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
-
-SCOPES = {
-    Strategy.NEVER: "",
-    Strategy.SINGLE: "the containers on the faulty chip",
-    Strategy.RING: "the containers on any chip of its ring",
-}
 
 
 def explain(code: str, node: Node) -> "shapes.Explanation":
@@ -41,7 +35,7 @@ def explain(code: str, node: Node) -> "shapes.Explanation":
         "level": None if by_severity else verdict.level.name,
         "handling": None if by_severity else verdict.handling.name,
         "fault_class": verdict.fault_class.value,
-        "origin": "in no table; the driver's severity decides" if by_severity else verdict.origin,
+        "origin": say("explain.driver-decides") if by_severity else verdict.origin,
         "known": verdict.known,
         "meaning": verdict.meaning,
         "advice": verdict.advice,
@@ -54,7 +48,7 @@ def explain(code: str, node: Node) -> "shapes.Explanation":
 
 
 def _observed(policy: Policy) -> list[str]:
-    return ["observe = true: what follows is recorded and not done"] if policy.observe else []
+    return [say("explain.observed")] if policy.observe else []
 
 
 def _done(verdict: Verdict, policy: Policy) -> list[str]:
@@ -62,34 +56,24 @@ def _done(verdict: Verdict, policy: Policy) -> list[str]:
         return _of_machine(verdict.handling, policy)
     lines = what(verdict.level, policy)
     if verdict.handling.pre_isolates:
-        lines = [
-            "keeps new work from the chip (pre-isolated): cmgr chips --available leaves it out",
-            "stops nothing and resets nothing: what runs on the chip goes on, and what is held is started there again",
-        ]
+        lines = [say("explain.keeps-work-from-chip"), say("explain.goes-on")]
     if verdict.fault_class is FaultClass.NETWORK and verdict.handling is not Handling.SubHealthFault:
-        lines.append("a held container with the label cmgr.needs-network=true waits until the link is up again")
+        lines.append(say("explain.needs-network"))
     return lines
 
 
 def _of_machine(handling: Handling, policy: Policy) -> list[str]:
-    lines = ["it is recorded and shown" + (", and alarms tell of it" if handling >= Handling.SubHealthFault else "")]
+    lines = [say("explain.recorded-told") if handling >= Handling.SubHealthFault else say("explain.recorded")]
     if handling >= Handling.PreSeparateNPU:
-        lines.append("keeps new work from all chips (pre-isolated): cmgr chips --available leaves them out")
-    quiet = span(policy.machine_quiet)
-    return [
-        *lines,
-        "stops nothing and resets nothing",
-        f"what happens once counts as over after {quiet} (machine.quiet)",
-    ]
+        lines.append(say("explain.keeps-work-from-all"))
+    return [*lines, say("explain.stops-nothing"), say("explain.over-after", length=policy.machine_quiet)]
 
 
 def _by_severity(policy: Policy) -> list[str]:
+    minor, major = Level.NotHandleFault, Level.SeparateNPU
     return [
-        f"severity {told}, as {level.name}: {joined(what(level, policy))}"
-        for told, level in (
-            ("minor or less", Level.NotHandleFault),
-            ("major, critical or not told", Level.SeparateNPU),
-        )
+        say("explain.severity-minor", level=minor.name, does=parts(what(minor, policy))),
+        say("explain.severity-major", level=major.name, does=parts(what(major, policy))),
     ]
 
 
@@ -97,68 +81,66 @@ def what(level: Level, policy: Policy) -> list[str]:
     """Return what is done about a fault of this level."""
     rule = policy.levels[level]
     if rule.observe:
-        return [f"it is recorded and shown, and nothing else: levels.{level.name}.observe is set"]
+        return [say("explain.level-observed", setting=f"levels.{level.name}.observe")]
     if level is Level.SeparateNPU:
         return _isolation(policy)
     if not rule.stop and not rule.reset:
-        return ["it is recorded and shown; nothing is stopped and nothing is reset"]
+        return [say("explain.only-recorded")]
     name = policy.window_of(level)
-    window = f"{joined(window.text for window in policy.windows()[name])} ({name})" if name else ""
+    times = [window.text for window in policy.windows()[name]] if name else []
+    window = say("explain.window", parts=times, name=name) if name else ""
     lines = [_idle(rule, level, window)] if rule.spares else []
     if not rule.spares or window or rule.idle_at_most is not None:
         lines.append(_stop(rule, policy))
     if level in PROGRAMS and rule.stop and policy.strategy is not Strategy.NEVER:
-        lines.append("stops nobody but the container of the program that it came of, where the driver names that")
+        lines.append(say("explain.program-only"))
     if rule.reset:
         lines += _reset(rule, policy)
     if window and not rule.spares:
-        lines.append(f"while all of its containers still run it waits for its window: {window}")
+        lines.append(say("explain.waits-for-window", window=window))
     if rule.stop and policy.strategy is not Strategy.NEVER:
-        lines.append("starts the containers again once the ring is healthy")
+        lines.append(say("explain.starts-again"))
     return lines
 
 
 def _stop(rule: LevelPolicy, policy: Policy) -> str:
     strategy, busy = policy.strategy, policy.limits.busy
     if not rule.stop:
-        return "stops no container"
+        return say("explain.stops-none")
     if strategy is Strategy.NEVER:
-        return "stops no container (strategy never), unless its label cmgr.strategy says otherwise"
-    when = f"after the fault has lasted {span(rule.stop_after)}" if rule.stop_after else "at once"
-    waits = f", and waits for those that are busy (cmgr.busy) for {span(busy)} at most" if rule.busy and busy else ""
-    return f"stops {SCOPES[strategy]} {when} (strategy {strategy}){waits}"
+        return say("explain.strategy-never")
+    when = say("explain.when-lasted", length=rule.stop_after) if rule.stop_after else say("explain.at-once")
+    whose = say("explain.on-chip") if strategy is Strategy.SINGLE else say("explain.on-ring")
+    stops = say("explain.stops", whose=whose, when=when, strategy=str(strategy))
+    return say("explain.stops-not-busy", stops=stops, length=busy) if rule.busy and busy else stops
 
 
 def _idle(rule: LevelPolicy, level: Level, window: str) -> str:
-    ends = ["until nobody uses the ring", *([f"until its window: {window}"] if window else [])]
+    ends = [say("explain.until-free")]
+    if window:
+        ends.append(say("explain.until-window", window=window))
     if rule.idle_at_most is not None:
-        ends.append(f"for {span(rule.idle_at_most)} at most (levels.{level.name}.idle_at_most)")
-    return f"while all of its containers still run they run on, {' or '.join(ends)}"
+        setting = f"levels.{level.name}.idle_at_most"
+        ends.append(say("explain.idle-at-most", length=rule.idle_at_most, setting=setting))
+    return say("explain.runs-on", ends=ends)
 
 
 def _reset(rule: LevelPolicy, policy: Policy) -> list[str]:
+    when, limit = say("explain.when-free"), policy.reset
     if rule.reset_after:
-        when = f"when the fault has lasted {span(rule.reset_after)} and nobody uses it"
-    else:
-        when = "as soon as nobody uses it"
+        when = say("explain.when-lasted-free", length=rule.reset_after)
+    resets = say("explain.resets", when=when)
     if rule.idle:
-        when += f", and has not for {span(rule.idle)}"
-    limit = policy.reset
-    return [
-        f"resets the chip's ring {when}",
-        *([f"has each chip tested by {limit.test} before anything is started there"] if limit.test else []),
-        f"isolates the chip instead when {counted(limit.attempts, 'reset')} in {span(limit.window)} did not cure it",
-    ]
+        resets = say("explain.resets-idle", when=when, length=rule.idle)
+    tests = [say("explain.tests", program=limit.test)] if limit.test else []
+    return [resets, *tests, say("explain.isolates-instead", count=limit.attempts, window=limit.window)]
 
 
 def _isolation(policy: Policy) -> list[str]:
     rule = policy.isolation
     left = rule.on_isolate is OnIsolate.LEAVE
     return [
-        "isolates the chip: it is never reset, and cmgr starts nothing on it",
-        "leaves its containers running (isolation.on_isolate = leave)"
-        if left
-        else "stops its containers (isolation.on_isolate = stop)",
-        f"ends the isolation when the chip has reported no such fault for {span(rule.release_after)}, "
-        "or by cmgr release CHIP",
+        say("explain.isolates"),
+        say("explain.leaves-containers") if left else say("explain.stops-containers"),
+        say("explain.ends-isolation", length=rule.release_after),
     ]

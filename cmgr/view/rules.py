@@ -7,7 +7,8 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.model.values.node import Node
-from cmgr.words import span, stamp, stamp_or_none
+from cmgr.sentences.sentence import parts, say
+from cmgr.words import stamp, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -32,21 +33,18 @@ def _rule(kind: RuleKind, word: Handling, text: str) -> "shapes.Rule":
 
 
 def _duration(rule: DurationRule, word: Handling) -> str:
-    return (
-        f"when it has lasted {span(rule.fault_timeout)} it is raised to {word.name}, until it has stayed away "
-        f"for {span(rule.recover_timeout)}"
-    )
+    return say("explain.rule-duration", length=rule.fault_timeout, level=word.name, clean=rule.recover_timeout)
 
 
 def _frequency(rule: FrequencyRule, word: Handling, *, lasting: bool) -> str:
-    counted = "when it lasted so" if lasting else "when it came"
-    ends = "only a person ends that" if rule.release is None else f"until it has stayed away for {span(rule.release)}"
+    ends = say("explain.ends-by-person")
+    if rule.release is not None:
+        ends = say("explain.ends-by-time", length=rule.release)
+    text = say("explain.rule-came", count=rule.times, window=rule.window, level=word.name, ends=ends)
+    if lasting:
+        text = say("explain.rule-lasted", count=rule.times, window=rule.window, level=word.name, ends=ends)
     waits = rule.after_reset and word.level is Level.SeparateNPU
-    first = "; what a reset may cure is reset once more first, and isolated if it comes again" if waits else ""
-    return (
-        f"{counted} {rule.times} times on one chip within {span(rule.window)} it is raised to {word.name}, "
-        f"{ends}{first}"
-    )
+    return parts((text, say("explain.reset-first") if waits else ""))
 
 
 def counters(code: FaultCode, node: Node) -> "list[shapes.Counter]":
@@ -79,7 +77,7 @@ def _raise(node: Node, tally: Tally, raised: Raise) -> "shapes.Raised":
         "level": raised.handling.level.name,
         "handling": raised.handling.name,
         "since": stamp(raised.since),
-        "reason": f"it {raised.reason}",
+        "reason": say("explain.it", reason=raised.reason),
         "ends": stamp_or_none(ends_at(node, tally, raised)),
         "manual": raised.manual,
     }
@@ -91,4 +89,4 @@ def raised_by(node: Node, chip: ChipId, code: FaultCode) -> str:
     if tally is None or not tally.raised:
         return ""
     gravest = max(tally.raised, key=lambda r: r.handling)
-    return f"it {gravest.reason} ({gravest.kind})"
+    return say("explain.raised-by", reason=gravest.reason, rule=str(gravest.kind))
