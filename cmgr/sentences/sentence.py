@@ -46,6 +46,7 @@ AREAS = (
     "rank",
     "reboot",
     "ring",
+    "symptom",
     "trouble",
     "word",
 )

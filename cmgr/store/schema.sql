@@ -315,6 +315,7 @@ CREATE TABLE machine_faults (
     since TEXT NOT NULL,
     changed TEXT NOT NULL,
     text TEXT DEFAULT '' NOT NULL,
+    text_message TEXT,
     count INTEGER DEFAULT 1 NOT NULL,
     mark TEXT DEFAULT '' NOT NULL,
     grave BOOLEAN DEFAULT 0 NOT NULL,

@@ -12,6 +12,7 @@ from cmgr.drivers.machine.source import Off
 from cmgr.drivers.machine.sysfs import named
 from cmgr.frozen import dataclass
 from cmgr.model.values.machine import Symptom
+from cmgr.sentences.sentence import say
 
 _NEVER_WRITTEN = frozenset({"squashfs", "iso9660", "erofs", "udf", "cramfs", "romfs", "overlay"})
 _ESCAPED = re.compile(r"\\([0-7]{3})")
@@ -47,7 +48,8 @@ class FileSystems:
         # A disk that is mounted elsewhere later is another matter.
         self._written = (self._written & mounted.keys()) | {n for n, m in mounted.items() if not m.read_only}
         wrong = [m for n, m in mounted.items() if m.read_only and (n in self._written or m.place in meant)]
-        return [named("file-system-read-only", m.place, f"{m.kind} on {m.device} was writable") for m in wrong]
+        told = ((m.place, say("symptom.was-writable", kind=m.kind, device=m.device)) for m in wrong)
+        return [named("file-system-read-only", place, text) for place, text in told]
 
 
 def mounts(text: str) -> Mapping[str, Mounted]:

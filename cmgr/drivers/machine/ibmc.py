@@ -16,6 +16,7 @@ from cmgr.drivers.machine.sysfs import named
 from cmgr.drivers.machine.tool import ask
 from cmgr.errors import DriverError
 from cmgr.model.values.machine import Symptom
+from cmgr.sentences.sentence import say
 
 _BEGIN = ("raw", "0x30", "0x94", "0xdb", "0x07", "0x00", "0x40", "0x00")
 _END = ("0x0e", "0xff")
@@ -83,4 +84,6 @@ def _alarms(records: bytes) -> Iterator[Symptom]:
         record = records[place : place + _RECORD]
         code = int.from_bytes(record[:4], "little")
         if code:
-            yield named(f"ALM-0x{code:08X}", f"{_PARTS.get(record[9], 'UNKNOWN')} {record[10]}", "an alarm of the BMC")
+            yield named(
+                f"ALM-0x{code:08X}", f"{_PARTS.get(record[9], 'UNKNOWN')} {record[10]}", say("symptom.bmc-alarm")
+            )

@@ -18,6 +18,7 @@ from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import Symptom
+from cmgr.sentences.sentence import say
 
 MOST = 200
 """Kinds of events that are remembered, the newest ones."""
@@ -115,7 +116,7 @@ def said(record: Record) -> Symptom | None:
     line = record.text[:_ROOM]
     if killed := _KILLED.fullmatch(line):
         container = outermost(killed[1])
-        text = f"the kernel killed {killed[2]}, for its memory is limited"
+        text = say("symptom.out-of-memory", name=killed[2])
         return Symptom(FaultCode("container-out-of-memory"), text=text, container=container) if container else None
     for code, pattern in _LINES:
         if match := pattern.match(line):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.machine import MachineKey, Symptom
 from cmgr.model.values.messages.facts import MachineTold
+from cmgr.sentences.sentence import say
 
 NAME = "drill"
 
@@ -31,7 +32,7 @@ class Pretended:
                 self._found.pop(key, None)
             else:
                 mark = f"drill {next(self._serial)}" if assertion is Assertion.ONCE else ""
-                self._found[key] = Symptom(code, part, "simulated, for a drill", mark)
+                self._found[key] = Symptom(code, part, say("symptom.for-drill"), mark)
             # Told inside the lock: two orders at once must not be told the other way round.
             self._tell(
                 MachineTold(

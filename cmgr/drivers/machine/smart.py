@@ -12,6 +12,7 @@ from cmgr.drivers.machine.sysfs import named
 from cmgr.drivers.machine.tool import ask
 from cmgr.errors import DriverError
 from cmgr.model.values.machine import Symptom
+from cmgr.sentences.sentence import parts, say
 from cmgr.words import json_of
 
 _ASK = ("--json=c", "--health", "--attributes", "--nocheck=standby")
@@ -20,11 +21,11 @@ _UNREADABLE = 0b11
 """The bits of its status for a command line that it cannot read, and a disk that it cannot open."""
 
 _WARNINGS = {
-    0: "too little spare space is left",
-    2: "it is no longer reliable",
-    3: "it can only be read any more",
-    4: "its memory is no longer kept when power fails",
-    5: "its persistent memory is no longer reliable",
+    0: say("symptom.little-space"),
+    2: say("symptom.unreliable"),
+    3: say("symptom.read-only"),
+    4: say("symptom.memory-not-kept"),
+    5: say("symptom.memory-unreliable"),
 }
 """The bits of an NVMe disk's critical warning; its temperature (1) is no matter of the disk."""
 
@@ -99,9 +100,9 @@ def _disk(disk: str, told: Mapping[str, Any]) -> Iterator[Symptom]:
     failed = verdict.get("passed") is False
     # Of a hot NVMe disk its own verdict is "failed", too.
     if reasons or (failed and _whole(warning) != 0b10):
-        yield named("disk-failing", name, "; ".join(reasons) or "its own test says so")
+        yield named("disk-failing", name, parts(reasons) or say("symptom.own-test"))
     elif _whole(used) >= 100:
-        yield named("disk-worn", name, f"{_whole(used)} % of the use that it is made for")
+        yield named("disk-worn", name, say("symptom.worn", percent=_whole(used)))
 
 
 def _part(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from cmgr.drivers.machine.source import Off, below, number, word
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import Symptom
-from cmgr.words import counted
+from cmgr.sentences.sentence import say
 
 _SPARE = {"raid4": 1, "raid5": 1, "raid6": 2}
 """So many disks may be missing in arrays of these levels."""
@@ -40,21 +40,21 @@ class Memory:
 
 def _errors(controller: Path, boot: str) -> Iterator[Symptom]:
     modules = [path for kind in ("dimm", "rank", "csrow") for path in below(controller, f"{kind}[0-9]*")]
-    for code, short, kind in (("memory-uncorrected", "ue", "uncorrected"), ("memory-corrected", "ce", "corrected")):
+    for code, short in (("memory-uncorrected", "ue"), ("memory-corrected", "ce")):
         left = number(controller / f"{short}_count") or 0
         for module in modules:
             file = module / f"{'dimm_' if not module.name.startswith('csrow') else ''}{short}_count"
             if count := number(file) or 0:
                 label = word(module / "dimm_label") or module.name
                 left -= count
-                yield named(code, f"{controller.name} {label}", _since_boot(count, kind), f"{boot}:{count}")
+                yield named(code, f"{controller.name} {label}", _since_boot(count, short), f"{boot}:{count}")
         # Those that the controller could not pin on a module.
         if left > 0:
-            yield named(code, controller.name, _since_boot(left, kind), f"{boot}:{left}")
+            yield named(code, controller.name, _since_boot(left, short), f"{boot}:{left}")
 
 
-def _since_boot(count: int, kind: str) -> str:
-    return f"{counted(count, f'{kind} error')} since the machine was started"
+def _since_boot(count: int, short: str) -> str:
+    return say("symptom.corrected", count=count) if short == "ce" else say("symptom.uncorrected", count=count)
 
 
 class Disks:
@@ -73,9 +73,8 @@ class Disks:
         if not states:
             raise Off("there is no disk whose state the kernel tells")
         gone = ("dead", "offline", "transport-offline")
-        return [
-            named("disk-gone", name, f"its state is {state}") for name, state in dict(states).items() if state in gone
-        ]
+        found = [(name, state) for name, state in dict(states).items() if state in gone]
+        return [named("disk-gone", name, say("symptom.state", state=state)) for name, state in found]
 
 
 class Raid:
@@ -101,14 +100,15 @@ def _array(array: Path) -> Iterator[Symptom]:
     faulty = sorted(
         path.parent.name.removeprefix("dev-") for path in below(md, "dev-*/state") if "faulty" in word(path)
     )
-    names = f" ({', '.join(faulty)} failed)" if faulty else ""
+    text = say("symptom.raid", level=level, missing=missing, count=disks)
+    if faulty:
+        text = say("symptom.raid-failed", level=level, missing=missing, count=disks, names=faulty)
     spare = _SPARE.get(level, disks - 1)
     if state == "broken" or (disks and missing > spare):
-        yield named("raid-failed", array.name, f"{level}: {missing} of {counted(disks, 'disk')} missing{names}")
+        yield named("raid-failed", array.name, text)
     elif missing:
-        mending = ", and is rebuilt" if word(md / "sync_action") == "recover" else ""
-        text = f"{level}: {missing} of {counted(disks, 'disk')} missing{names}{mending}"
-        yield named("raid-degraded", array.name, text)
+        is_rebuilt = word(md / "sync_action") == "recover"
+        yield named("raid-degraded", array.name, say("symptom.rebuilt", what=text) if is_rebuilt else text)
 
 
 class Sensors:
@@ -135,9 +135,10 @@ def _heat(device: Path) -> Iterator[Symptom]:
         # Some boards' limits are 0, or below what they measure in the cold.
         beyond = now is not None and most is not None and most > 0 and now >= most
         if beyond or 1 in alarms:
-            text = f"{now // 1000} °C" if now is not None else ""
-            limit = f", and {most // 1000} °C is critical" if text and most and most > 0 else ""
-            yield named("temperature-critical", _sensor(device, sensor), text + limit)
+            text = say("symptom.temperature", now=now // 1000) if now is not None else ""
+            if now is not None and most and most > 0:
+                text = say("symptom.temperature-most", now=now // 1000, most=most // 1000)
+            yield named("temperature-critical", _sensor(device, sensor), text)
 
 
 def _fans(device: Path) -> Iterator[Symptom]:

@@ -8,6 +8,7 @@ from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.machine import MachineKey, Symptom
 from cmgr.model.values.messages.facts import MachineTold
+from cmgr.sentences.sentence import say
 
 SOURCE = "script"
 
@@ -27,5 +28,5 @@ def told(script: Sequence[SimMachineEvent], began: float) -> MachineTold:
         else:
             # The same word in each life that the script goes on in: it has not happened again.
             mark = f"{began:.0f} {number}" if event.assertion is Assertion.ONCE else ""
-            found[key] = Symptom(*key, "simulated by the script", mark)
+            found[key] = Symptom(*key, say("symptom.simulated"), mark)
     return MachineTold(SOURCE, tuple(found.values()), off=all(symptom.mark for symptom in found.values()))

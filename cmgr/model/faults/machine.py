@@ -44,12 +44,17 @@ def _fit(node: Node, fact: MachineTold) -> dict[MachineKey, Symptom]:
     found: dict[MachineKey, Symptom] = {}
     for symptom in fact.found:
         code = normal_code(symptom.code)
-        part = names.get(symptom.container, "") if symptom.container else one_line(symptom.part)[:MOST_LETTERS]
+        part = names.get(symptom.container, "") if symptom.container else _short(symptom.part)
         if code is None or not is_of_machine(code) or (symptom.container and not part):
             continue
         if len(found) < MOST or (code, part) in found:
-            found[code, part] = replace(symptom, text=one_line(symptom.text)[:MOST_LETTERS])
+            found[code, part] = replace(symptom, text=_short(symptom.text))
     return found
+
+
+def _short(text: str) -> str:
+    told = one_line(text)
+    return told if len(told) <= MOST_LETTERS else told[:MOST_LETTERS]
 
 
 def _found(turn: Turn, source: str, key: MachineKey, symptom: Symptom) -> None:

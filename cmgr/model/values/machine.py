@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode, Handling
+from cmgr.sentences.sentence import Sentence
 
 MachineKey = tuple[FaultCode, str]
 """The identity of a fault of the machine: its code, and the part that has it."""
@@ -24,7 +25,7 @@ class Symptom:
 
     code: FaultCode
     part: str = ""
-    text: str = ""
+    text: Sentence | str = ""
     mark: str = ""
     age: timedelta | None = None
     grave: bool = False
@@ -55,7 +56,7 @@ class MachineFault:
     handling: Handling
     since: datetime
     changed: datetime
-    text: str = ""
+    text: Sentence | str = ""
     count: int = 1
     mark: str = ""
     grave: bool = False

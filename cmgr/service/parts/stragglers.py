@@ -11,8 +11,8 @@ from statistics import median
 from cmgr.model.values.chips import ChipId, Straggler
 from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import say
 from cmgr.service.metrics.chips import Measured, Measuring
-from cmgr.words import span
 
 EVERY = timedelta(minutes=2)
 LONG = timedelta(minutes=10)
@@ -44,7 +44,7 @@ def teams(node: Node) -> Iterator[frozenset[ChipId]]:
 
 
 def slow(node: Node, measured: Measured) -> dict[ChipId, str]:
-    """Return the chips that are slower now than those they work with, each with the figures in words."""
+    """Return the chips that are slower now than those they work with, each with what is said where that lasts."""
     found: dict[ChipId, str] = {}
     for team in teams(node):
         clocks: dict[ChipId, float] = {}
@@ -56,7 +56,7 @@ def slow(node: Node, measured: Measured) -> dict[ChipId, str]:
         for chip, clock in clocks.items():
             others = [other for mate, other in clocks.items() if mate != chip]
             if others and clock < (1 - SLOWER) * (usual := median(others)):
-                found[chip] = f"its clock is {clock:.0f} MHz, that of those it works with {usual:.0f} MHz"
+                found[chip] = say("chip.clock", clock=f"{clock:.0f}", usual=f"{usual:.0f}", length=LONG)
     return found
 
 
@@ -88,6 +88,6 @@ class Stragglers:
         long = {chip: at - since for chip, since in self._since.items() if at - since >= LONG.total_seconds()}
         if long.keys() != self._told:
             self._told = frozenset(long)
-            now, words = self._now(), f"for {span(LONG)} and more"
-            lag = (Straggler(c, now - timedelta(seconds=long[c]), f"{found[c]}, {words}") for c in sorted(long))
+            now = self._now()
+            lag = (Straggler(c, now - timedelta(seconds=long[c]), found[c]) for c in sorted(long))
             self._tell(StragglersSeen(tuple(lag)))

@@ -59,7 +59,7 @@ def test_a_busy_chip_lags_whose_clock_is_a_tenth_below_the_others(
     told = slow(node(on("train", *range(8))), measured(FULL | values, clock, load))
     assert list(told) == found
     if found == [3]:
-        assert told[ChipId(3)] == "its clock is 1579 MHz, that of those it works with 1755 MHz"
+        assert told[ChipId(3)] == "its clock is 1579 MHz, that of those it works with 1755 MHz, for 10 min and more"
 
 
 def test_only_those_that_work_together_and_are_of_one_model_are_compared() -> None:

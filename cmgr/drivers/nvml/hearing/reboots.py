@@ -16,6 +16,7 @@ from cmgr.drivers.nvml import codes
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import DRIVER_REPLACED, MachineTold, Symptom
+from cmgr.sentences.sentence import say
 
 SETTLE = 2.0
 """Seconds in which every GPU says so, where it is the machine."""
@@ -26,7 +27,7 @@ SOURCE = "nvidia-driver"
 NOT_PROBED = FaultCode("gpu-not-probed")
 """A GPU that was dead when the driver began with it: it is in no list, so that no chip has the fault."""
 
-_WANTED = Symptom(FaultCode("restart-wanted"), text="the driver wants it for all GPUs together", grave=True)
+_WANTED = Symptom(FaultCode("restart-wanted"), text=say("symptom.wanted"), grave=True)
 
 
 class Reboots:
@@ -71,7 +72,7 @@ class Reboots:
         replaced = (Symptom(DRIVER_REPLACED, text=mismatch),) if mismatch else ()
         with self._lock:
             self._not_probed.difference_update(self._gpus())
-            dead = (Symptom(NOT_PROBED, bus, "the driver did not take it") for bus in sorted(self._not_probed))
+            dead = (Symptom(NOT_PROBED, bus, say("symptom.not-taken")) for bus in sorted(self._not_probed))
             found = (*((_WANTED,) if self._of_machine() else ()), *replaced, *dead)
             if found == self._told or (not found and self._told is None and not anyway):
                 return

@@ -7,6 +7,7 @@ from cmgr.drivers.kernel_log import boot_id
 from cmgr.drivers.nvml.hearing.kernel_log import SwitchXid
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import MachineTold, Symptom
+from cmgr.sentences.sentence import say
 
 MOST_XIDS = 64
 """So many errors are told at once, the newest ones."""
@@ -31,7 +32,8 @@ class Switches:
         return MachineTold(SOURCE, tuple(map(self._symptom, self._xids.values())))
 
     def _symptom(self, line: SwitchXid) -> Symptom:
-        code, text = FaultCode(f"SXid {line.number}"), "fatal" if line.fatal else "not fatal"
+        code = FaultCode(f"SXid {line.number}")
+        text = say("symptom.fatal") if line.fatal else say("symptom.not-fatal")
         age = timedelta(seconds=max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - line.seconds))
         mark = f"{self._boot}:{line.record}"
         return Symptom(code, line.switch, text, mark, age, grave=line.fatal)
