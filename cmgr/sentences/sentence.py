@@ -31,6 +31,7 @@ LANGUAGES = (ENGLISH, CHINESE)
 
 AREAS = (
     "chip",
+    "decider",
     "drill",
     "error",
     "explain",

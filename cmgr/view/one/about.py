@@ -9,20 +9,21 @@ from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.services.healing import limit_of
+from cmgr.sentences.sentence import parts, say
 from cmgr.view import status as view
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import among
 from cmgr.view.containers import OWNED
-from cmgr.words import one_line, span, stamp, times
+from cmgr.words import one_line, stamp
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
     from cmgr.view.one import one_shapes
 
 STOPPED_FOR = {
-    Strategy.NEVER: "no fault stops it; it is started again where a fault has ended it",
-    Strategy.SINGLE: "it is stopped for a reset where one of its own chips is faulty",
-    Strategy.RING: "it is stopped for a reset where any chip of its ring is faulty",
+    Strategy.NEVER: say("decider.never"),
+    Strategy.SINGLE: say("decider.single"),
+    Strategy.RING: say("decider.ring"),
 }
 
 
@@ -82,19 +83,19 @@ def _key(row: "shapes.Container") -> ContainerKey:
 def _deciders(node: Node, known: Container) -> Iterator[tuple[str, str]]:
     """Yield who decides about the container, and what: first whether cmgr has to do with it at all."""
     if known.ignored:
-        yield "cmgr.enable", "it is ignored: it counts as one that uses no chip"
+        yield "cmgr.enable", say("decider.ignored")
     if not known.enabled:
-        yield known.hands_off.partition("=")[0], "cmgr leaves it alone, and a reset of its ring waits for it"
+        yield known.hands_off.partition("=")[0], say("decider.left-alone")
     if known.owner:
         yield known.owner, OWNED.format(known.owner)
     own = known.strategy is not None
     strategy = known.strategy if known.strategy is not None else node.policy.strategy
-    yield ("cmgr.strategy" if own else "strategy"), f"{strategy}: {STOPPED_FOR[strategy]}"
+    yield ("cmgr.strategy" if own else "strategy"), STOPPED_FOR[strategy]
     if known.unit:
-        yield "cmgr.unit", f"{known.unit} is stopped and started in its place"
+        yield "cmgr.unit", say("decider.unit", unit=known.unit)
     if known.restart_policy:
-        yield "restart policy", f"{known.restart_policy}: it is off while cmgr holds it down, and back before its start"
-    yield "grace", f"it has {span(known.grace)} to end when it is told to stop"
+        yield "restart policy", say("decider.restart-policy", policy=known.restart_policy)
+    yield "grace", say("decider.grace", length=known.grace)
     yield from _together(known)
     yield from _where(known)
     yield from _health(node, known)
@@ -102,39 +103,40 @@ def _deciders(node: Node, known: Container) -> Iterator[tuple[str, str]]:
 
 def _together(known: Container) -> Iterator[tuple[str, str]]:
     if known.group:
-        size = f", of {known.group_size} members" if known.group_size else ""
-        yield "cmgr.group", f"it stops and starts together with group {known.group}{size}"
+        text = say("decider.group", group=known.group)
+        if known.group_size:
+            text = say("decider.group-of", group=known.group, count=known.group_size)
+        yield "cmgr.group", text
     if known.order:
-        yield "cmgr.order", f"{known.order}: those of a higher number stop before it and start after it"
+        yield "cmgr.order", say("decider.order", order=known.order)
     if known.before_stop:
-        yield "cmgr.before-stop", f"{shlex.quote(known.before_stop[0])} runs inside of it before it is told to stop"
+        yield "cmgr.before-stop", say("decider.before-stop", program=shlex.quote(known.before_stop[0]))
 
 
 def _where(known: Container) -> Iterator[tuple[str, str]]:
     if known.spare is Spare.NEVER:
-        yield "cmgr.spare", "it is never moved to other chips"
+        yield "cmgr.spare", say("decider.never-moved")
     elif known.spare is Spare.AUTO:
-        yield "cmgr.spare", "it is moved to other chips where its own are isolated"
+        yield "cmgr.spare", say("decider.moved")
     if known.min_chips:
-        yield "cmgr.min-chips", f"it is started with {known.min_chips} chips where no more are well"
+        yield "cmgr.min-chips", say("decider.min-chips", count=known.min_chips)
     if known.needs_network:
-        yield "cmgr.needs-network", "it is not started while the network of one of its chips is down"
+        yield "cmgr.needs-network", say("decider.needs-network")
 
 
 def _health(node: Node, known: Container) -> Iterator[tuple[str, str]]:
     if known.heal is not None:
         limit = limit_of(node.policy.heal, known.heal)
-        often = f"at most {times(limit)} within {span(node.policy.heal.window)}"
-        once = "; once, where it does not answer after a start of cmgr's" if known.ready is not None else ""
-        yield "cmgr.heal", f"it is restarted when it fails or is unhealthy, {often}{once}"
+        text = say("decider.heal", count=limit, window=node.policy.heal.window)
+        yield "cmgr.heal", parts((text, say("decider.heal-once") if known.ready is not None else ""))
     elif known.ready is not None:
-        yield "cmgr.heal", "it is not set: when it does not answer that is shown, and nobody restarts it"
+        yield "cmgr.heal", say("decider.not-healed")
     if known.hang is not None:
-        yield "cmgr.hang", f"it hangs when it and its chips have done nothing for {span(known.hang)}"
+        yield "cmgr.hang", say("decider.hang", length=known.hang)
     if known.ready is not None:
-        yield "cmgr.ready", f"it serves when it answers {known.ready.text}{_answers(node, known)}"
+        yield "cmgr.ready", parts((say("decider.ready", question=known.ready.text), _answers(node, known)))
     if known.busy:
-        yield "cmgr.busy", f"a fault that is not urgent waits for as long as {known.busy} says that it is busy"
+        yield "cmgr.busy", say("decider.busy", question=str(known.busy))
 
 
 def _answers(node: Node, known: Container) -> str:
@@ -142,6 +144,6 @@ def _answers(node: Node, known: Container) -> str:
     if not known.running or known.answer not in (STARTING, UNHEALTHY):
         return ""
     if known.mute is not None:
-        return f"; it has not since {stamp(known.mute)}"
+        return say("decider.mute", since=stamp(known.mute))
     began = known.up or known.since
-    return f"; it has until {stamp(began + node.policy.retry.ready)} for that after its start" if began else ""
+    return say("decider.has-until", until=stamp(began + node.policy.retry.ready)) if began else ""
