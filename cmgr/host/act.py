@@ -7,6 +7,7 @@ from typing import Protocol
 from cmgr import redact
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.words import one_line
 
 PLAIN: Mapping[str, str] = {
@@ -63,7 +64,7 @@ class Ended:
         """How it ended, as the rest of a sentence that begins with its name."""
         if self.code is None:
             return self.why
-        return f"ended with code {self.code}" if self.code >= 0 else f"was ended by signal {-self.code}"
+        return say("act.code", code=self.code) if self.code >= 0 else say("act.signal", signal=-self.code)
 
     @property
     def said(self) -> str:

@@ -10,6 +10,7 @@ from threading import Event
 from cmgr.frozen import replace
 from cmgr.host.act import Act, CannotBegin, Ended
 from cmgr.host.output import Memory, Pipe
+from cmgr.sentences.sentence import say
 
 _LOOK_EVERY = 0.05
 
@@ -51,24 +52,28 @@ class Child:
         while os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             now = time.monotonic()
             if now >= limit:
-                return replace(self._ended("was killed"), late=True)
+                return replace(self._ended(killed=True), late=True)
             if now >= until or cut.is_set():
                 return None
             self._said.take(min(until - now, limit - now, _LOOK_EVERY))
-        return self._ended("")
+        return self._ended()
 
     def leave(self) -> Ended:
         if self._act.seconds is None:
-            return Ended(None, "goes on though cmgr ends", "", time.monotonic() - self._began)
-        return self._ended("was killed because cmgr ends")
+            return Ended(None, say("act.goes-on"), "", time.monotonic() - self._began)
+        return self._ended(left=True)
 
     def kill(self) -> Ended:
-        return self._ended("was killed")
+        return self._ended(killed=True)
 
-    def _ended(self, why: str) -> Ended:
+    def _ended(self, *, killed: bool = False, left: bool = False) -> Ended:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         code = self._process.wait()
         took, output = time.monotonic() - self._began, self._said.text()
         self._said.close()
-        return Ended(None if why else code, why and f"{why} after {took:.1f} s", output, took)
+        if left:
+            return Ended(None, say("act.killed-cmgr-ends", seconds=f"{took:.1f}"), output, took)
+        if killed:
+            return Ended(None, say("act.killed", seconds=f"{took:.1f}"), output, took)
+        return Ended(code, "", output, took)

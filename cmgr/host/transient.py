@@ -20,6 +20,7 @@ from cmgr.frozen import replace
 from cmgr.host.act import Act, CannotBegin, Ended
 from cmgr.host.bus import MANAGER, Bus, UnitExists, object_path, values
 from cmgr.host.output import Memory
+from cmgr.sentences.sentence import say
 
 _SECONDS = 5.0
 """For an answer of systemd's."""
@@ -148,21 +149,22 @@ class Unit:
                 self._said.trim()
                 self._hear(bus, max(0.0, min(_LOOK_EVERY, until - time.monotonic())))
             except ContainerError as error:
-                lost = f": {chain(error)}"
+                lost = chain(error)
                 self._disconnect()
                 cut.wait(_LOOK_EVERY)
             if time.monotonic() >= limit:
-                return self._over(None, f"has not been seen to end within {limit - self._began:.0f} s{lost}")
+                why = say("act.not-seen", seconds=f"{limit - self._began:.0f}")
+                return self._over(None, say("word.because", what=why, why=lost) if lost else why)
             if time.monotonic() >= until or cut.is_set():
                 return None
 
     def leave(self) -> Ended:
-        return self._over(None, "goes on though cmgr ends")
+        return self._over(None, say("act.goes-on"))
 
     def kill(self) -> Ended:
         with suppress(ContainerError):  # Then its time kills it.
             self._connected().ask("StopUnit", "ss", self._name, "replace")
-        return self.wait(_SECONDS, Event()) or self._over(None, "was told to end, and has not been seen to")
+        return self.wait(_SECONDS, Event()) or self._over(None, say("act.told-to-end"))
 
     def _is_over(self, bus: Bus) -> bool:
         """Return whether it does not run, and is not about to."""
@@ -206,17 +208,17 @@ class Unit:
             told = [bus.property(self._object, "Service", name) for name in _END]
         match told:
             case ["timeout", _, _]:
-                return replace(self._over(None, f"was killed after {self._took:.1f} s"), late=True)
+                return replace(self._over(None, say("act.killed", seconds=f"{self._took:.1f}")), late=True)
             case ["oom-kill", _, _]:
-                return self._over(None, f"was killed after {self._took:.1f} s for its use of memory")
+                return self._over(None, say("act.killed-memory", seconds=f"{self._took:.1f}"))
             case [_, code, status] if (code, status) == (_EXITED, _NOT_EXECUTED):
-                return self._over(None, "cannot be run: systemd could not execute it", executed=False)
+                return self._over(None, say("act.not-executed"), executed=False)
             case [_, code, int(status)] if code == _EXITED:
                 return self._over(status, "")
             case [_, code, int(status)] if code in (_KILLED, _DUMPED):
                 return self._over(-status, "")
             case _:
-                return self._over(None, "has ended, and nobody knows how")
+                return self._over(None, say("act.unknown"))
 
     @property
     def _took(self) -> float:

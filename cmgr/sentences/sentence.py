@@ -30,6 +30,7 @@ ENGLISH, CHINESE = "en", "zh"
 LANGUAGES = (ENGLISH, CHINESE)
 
 AREAS = (
+    "act",
     "chip",
     "decider",
     "drill",
@@ -37,6 +38,7 @@ AREAS = (
     "explain",
     "fault",
     "hint",
+    "hook",
     "label",
     "late",
     "machine",

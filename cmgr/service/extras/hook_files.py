@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cmgr import trust
+from cmgr.sentences.sentence import say
 
 BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE = "before_stop", "before_reset", "after_reset", "after_episode"
 BEFORE_START = "before_start"
@@ -64,11 +65,11 @@ def _objections(path: Path, directory: Path) -> Iterator[str]:
         # A link or a directory of others anywhere on the way would let them choose what is run.
         for place in dict.fromkeys((path, path.parent, directory)):
             if place.is_symlink():
-                yield f"{place} is a symbolic link: put the file itself there"
+                yield say("hook.symlink", path=str(place))
         if not path.is_file():
-            yield f"{path} is not a regular file"
+            yield say("hook.not-regular", path=str(path))
         found = trust.weakness(path, itself=True)
         if found is not None:
-            yield f"{found.reason}: {found.hint}"
+            yield say("word.because", what=found.reason, why=found.hint)
     except OSError as error:
-        yield f"cannot look at {path}: {error.strerror}"
+        yield say("hook.cannot-look", path=str(path), error=error.strerror or "")

@@ -16,7 +16,7 @@ from pathlib import Path
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.frozen import dataclass, replace
-from cmgr.host.act import Act
+from cmgr.host.act import Act, Ended
 from cmgr.host.host import host_of
 from cmgr.model.scope import handled_faults
 from cmgr.model.values.chips import ChipId, ChipReport
@@ -25,6 +25,7 @@ from cmgr.model.values.messages.commands import ReadRing, ResetRing, RunTest, St
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.sentences.sentence import say
 from cmgr.service.extras import hook_files, hook_words
 from cmgr.service.extras.hook_files import (
     AFTER_EPISODE,
@@ -191,17 +192,18 @@ class Hooks:
         path = Path(settings.test)
         why = hook_files.objection(path, str(path.parent))
         if not why and not hook_files.is_enabled(path):
-            why = f"{path} is not executable: chmod a+x {path}"
+            why = say("hook.not-executable", path=str(path))
         if why:
             return why, False
         told = hook_words.environment(self._stage.config, step.hook, step.words)
         act = Act(step.act(step.hook), (str(path),), told, settings.test_timeout.total_seconds())
         ended = self._host.run(act, self._cut)
-        said = f": {ended.said}" if ended.said else ""
         if ended.well:
-            self._says(step, f"chip {chip} has passed its test after {ended.seconds:.2f} s{said}")
+            passed = say("hook.test-passed", chip=chip, seconds=f"{ended.seconds:.2f}")
+            self._says(step, _with_output(passed, ended))
             return "", True
-        return f"{path.name} {ended.how}{said}", ended.late or ended.code not in (None, UNTOLD)
+        why = _with_output(say("hook.test-ended", program=path.name, how=ended.how), ended)
+        return why, ended.late or ended.code not in (None, UNTOLD)
 
     def before_start(self, action: StartContainer) -> None:
         """Raise `ContainerError` when the hook says no: for each container with chips, and each waits for its own."""
@@ -244,14 +246,14 @@ class Hooks:
             name = step.hook if path.name == step.hook else f"{step.hook}.d/{path.name}"
             why = hook_files.objection(path, settings.dir)
             if why:
-                return self._says(step, f"hook {name} is not run: {why}", loud=True)
+                return self._says(step, say("hook.not-run", name=name, why=why), loud=True)
             act = Act(step.act(path.name), (str(path),), told, max(0.0, until - time.monotonic()))
             ended = self._host.run(act, self._cut)
-            said = f": {ended.said}" if ended.said else ""
-            name += ", which an earlier life of cmgr began," if ended.found else ""
+            name = say("hook.earlier", name=name) if ended.found else name
             if not ended.well:
-                return self._says(step, f"hook {name} {ended.how}{said}", loud=True)
-            self._says(step, f"hook {name} ended well after {ended.seconds:.2f} s{said}")
+                return self._says(step, _with_output(say("hook.ended", name=name, how=ended.how), ended), loud=True)
+            well = say("hook.ended-well", name=name, seconds=f"{ended.seconds:.2f}")
+            self._says(step, _with_output(well, ended))
         return ""
 
     def _says(self, step: Step, text: str, *, loud: bool = False) -> str:
@@ -262,6 +264,10 @@ class Hooks:
         if new:
             self._put(Remarked(text, step.ring.id, step.ring.episode, loud))
         return text
+
+
+def _with_output(what: str, ended: Ended) -> str:
+    return say("word.because", what=what, why=ended.said) if ended.said else what
 
 
 def _sound(node: Node, ring: Ring, reports: Reports) -> bool:
