@@ -1,8 +1,9 @@
 """Which containers ought to run, which of them do not, and which run and do not serve: what cmgr answers for.
 
-Wanted is what was seen running on chips, or asking for some, in a group, wishing to be healed or asked, and what is
-held, until somebody means it to end: a person who stops, removes or forgets it, or the container itself, by ending with
-0 where nothing says that it is a service.
+Wanted is what was seen running on chips, or asking for some, in a group, wishing to be healed or asked, what ran so
+while its daemon could not be heard and perhaps ended with that, and what is held, until somebody means it to end: a
+person who stops, removes or forgets it, or the container itself, by ending with 0 where nothing says that it is a
+service.
 Where it is not known who ended it, it stays wanted: to tell of one too many is better than to call a machine well on
 which a service is down. So it does where its daemon may have ended it, which is no person's wish: then a service that
 ends well says 0, too. Of an orchestrator's none is wanted that is down: it makes another.
@@ -17,14 +18,17 @@ from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container,
 from cmgr.model.values.services.healing import MUTE
 
 
-def is_wanted(known: Container | None, now: Container) -> bool:
-    """Return whether a container as it is seen now ought to run; `known` is how it was in the books."""
+def is_wanted(known: Container | None, now: Container, *, unseen: bool) -> bool:
+    """Return whether a container as it is seen now ought to run; `known` is how it was in the books.
+
+    `unseen`: it is down, and cmgr could see nothing of this life, which its daemon may have ended.
+    """
     before = known is not None and known.wanted
     if not now.enabled:
         return False
     if now.owner and not now.running:
         return False  # Its owner starts another in its place.
-    if now.running:
+    if now.running or unseen:
         # A container that a person has forgotten is wanted again in its next life.
         begun = known is None or (known.running, known.run) != (True, now.run)
         # The first read-out says what a share's name means, and it may be down by then.

@@ -98,7 +98,7 @@ def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
     if state is None:
         return
     restarted = turn.at if fact.restarted else state.restarted
-    turn.put_runtime(replace(state, why_down="", restarted=restarted, ask_at=None, failures=0))
+    turn.put_runtime(replace(state, why_down="", flows=turn.at, restarted=restarted, ask_at=None, failures=0))
     turn.ask_list(fact.runtime, f"{fact.runtime} is there", not_older=turn.at)
     wait_no_longer(turn, fact.runtime)
     if fact.restarted:
@@ -113,7 +113,7 @@ def _runtime_down(turn: Turn, fact: RuntimeDown) -> None:
         return
     if not state.why_down:
         turn.note(NoteKind.WARNING, f"cannot reach {fact.runtime}: {fact.why}")
-    turn.put_runtime(replace(state, why_down=fact.why, silent=state.silent or turn.at))
+    turn.put_runtime(replace(state, why_down=fact.why, flows=None, silent=state.silent or turn.at))
 
 
 def containers_listed(turn: Turn, fact: ContainersListed) -> None:
@@ -136,17 +136,24 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
         turn.list_failed(turn.node.runtimes[fact.runtime], doubt)
         return
     listed_now = replace(state, asked=None, again=False, listed=issued, why_down="", failures=0, ask_at=None)
-    turn.put_runtime(replace(listed_now, silent=None))
+    turn.put_runtime(listed_now)
     if state.why_down:
         wait_no_longer(turn, fact.runtime)
     if state.again:
         turn.ask_list(fact.runtime, "something happened while it was listed", not_older=turn.at)
     _take_in(turn, listed, issued)
+    turn.put_runtime(replace(turn.node.runtimes[fact.runtime], silent=_still_silent(state, issued)))
     for key in sorted({*turn.node.containers, *turn.node.holds} - {*listed}):
         known = turn.node.containers.get(key)
         newer = known is not None and known.seen is not None and known.seen > issued
         if key.runtime == fact.runtime and not newer:
             container_removed(turn, key, f"the list of {fact.runtime}")
+
+
+def _still_silent(state: RuntimeState, listed: datetime) -> datetime | None:
+    """Return since when nobody has told of anything, after a list that was asked for then; None: events flow."""
+    flows = state.flows is not None and state.flows <= listed
+    return None if flows or state.silent is None else listed
 
 
 def _take_in(turn: Turn, listed: Mapping[ContainerKey, Container], issued: datetime) -> None:
@@ -213,7 +220,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         unsteady=unsteady_since(turn, known, container),
         up=up_since(turn, known, container),
     )
-    turn.put_container(replace(now, wanted=is_wanted(known, now)))
+    turn.put_container(replace(now, wanted=is_wanted(known, now, unseen=_was_unseen(turn.node, known, now))))
     fit_to_unit(turn, now, begun=changed and now.running)
     found_again(turn, now)
     if hold is None:
@@ -248,6 +255,14 @@ def _is_asked_by_nobody(node: Node, known: Container, told: Container) -> bool:
         return False
     told = replace(told, seen=known.seen, health=known.health, starting=known.starting, up=known.up)
     return told == replace(known, unchecked=told.unchecked)
+
+
+def _was_unseen(node: Node, known: Container | None, now: Container) -> bool:
+    """Return whether this life is news, and over since its runtime's events ceased: perhaps its daemon ended it."""
+    silent = node.runtimes[now.key.runtime].silent
+    if now.exit is None or silent is None or (known is not None and known.run == now.run):
+        return False
+    return now.exit.missed and now.exit.asked is None and silent <= now.exit.at
 
 
 def _unless_marked(turn: Turn, container: Container) -> Hold | None:

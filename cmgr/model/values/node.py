@@ -45,8 +45,8 @@ class RuntimeState:
     `listed`: when the last good list was asked for. `asked`: the list under way and when it was asked for.
     `again`: another is wanted when that is in. `restarted`: when its daemon came up last. `failures`: lists in a row
     that failed. `covering`: whoever of its containers uses a chip does so by containers of other runtimes, so that
-    nobody waits for its word on that. `silent`: since when it does not tell of events, until
-    a list has said what was missed.
+    nobody waits for its word on that. `flows`: since when it tells of events, if it does. `silent`: since when it does
+    not, until a list that was asked for while it does has said what was missed.
     """
 
     name: str
@@ -58,6 +58,7 @@ class RuntimeState:
     restarted: datetime | None = None
     failures: int = 0
     covering: bool = False
+    flows: datetime | None = None
     silent: datetime | None = None
 
 

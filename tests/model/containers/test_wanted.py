@@ -1,6 +1,7 @@
 """Containers that ought to run are known, also to the next life; each that is down is told, and nothing else."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -9,7 +10,7 @@ from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StartContainer
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.containers import Container, Exit
 from cmgr.model.wanted import missing
 from tests.model.builders import RING, SEPARATE, T0, Cmgr, container, key
 
@@ -49,6 +50,61 @@ def test_an_end_that_its_daemon_may_have_made_is_told(code: int) -> None:
     cmgr.begin()
     cmgr.run()
     assert down(cmgr) == ["a"], "the next life knows it, too"
+
+
+def down_unseen(at: datetime, *chips: int, asked: bool | None = None) -> Container:
+    exit_ = Exit(0, at, asked, missed=True)
+    return container("a", *chips, running=False, run="unseen", exit=exit_)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("listed", ["", "before", "after"])
+def test_a_life_that_began_and_ended_while_its_daemon_could_not_be_heard_is_told(known: bool, listed: str) -> None:
+    cmgr = Cmgr(*[container("a", 0, running=False, exit=Exit(0, T0, asked=True))] * known, policy=IDLE)
+    cmgr.tell(facts.RuntimeDown("docker", "gone"))
+    cmgr.now += timedelta(seconds=1)
+    if listed == "before":
+        cmgr.tell(facts.Resync())
+        cmgr.run()
+    cmgr.truth[key("a")] = down_unseen(cmgr.now + timedelta(seconds=1), 0)
+    cmgr.now += timedelta(seconds=2)
+    if listed == "after":
+        cmgr.tell(facts.Resync())
+        cmgr.run()
+        assert down(cmgr) == ["a"]
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.run()
+    assert down(cmgr) == ["a"]
+    cmgr.begin()
+    cmgr.run()
+    assert down(cmgr) == ["a"], "the next life knows it, too"
+
+
+@pytest.mark.parametrize(
+    ("later", "asked", "chips"),
+    [(-1, None, [0]), (1, True, [0]), (1, None, [])],
+    ids=["it ended before", "somebody ended it", "it uses no chip"],
+)
+def test_no_other_that_is_found_down_is(later: int, asked: bool | None, chips: list[int]) -> None:
+    cmgr = Cmgr(policy=IDLE)
+    cmgr.tell(facts.RuntimeDown("docker", "gone"))
+    cmgr.truth[key("a")] = down_unseen(cmgr.now + timedelta(seconds=later), *chips, asked=asked)
+    cmgr.now += timedelta(seconds=2)
+    cmgr.tell(facts.RuntimeUp("docker"))
+    cmgr.run()
+    assert down(cmgr) == []
+
+
+def test_what_is_met_down_while_events_flow_is_told_by_them() -> None:
+    cmgr = Cmgr(policy=IDLE)
+    cmgr.tell(facts.RuntimeDown("docker", "gone"))
+    cmgr.tell(facts.RuntimeUp("docker"))
+    cmgr.run()
+    cmgr.truth[key("a")] = down_unseen(cmgr.now + timedelta(seconds=1), 0)
+    cmgr.now += timedelta(seconds=2)
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert down(cmgr) == []
 
 
 def test_late_news_that_somebody_had_stopped_it_ends_it() -> None:

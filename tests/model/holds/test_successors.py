@@ -1,6 +1,7 @@
 """A chip has no more users after a recovery than before, whoever makes containers meanwhile."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import Container, Exit
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.containers import containers
 from cmgr.view.troubles import troubles
@@ -85,6 +86,17 @@ def test_that_one_in_between_is_removed_frees_nobody() -> None:
     cmgr.removes("job-2")
     assert recovers(cmgr) == ["job-3"]
     assert cmgr.held() == ["job-1"]
+
+
+def test_the_last_one_is_started_although_it_began_and_ended_with_its_daemon_unseen() -> None:
+    cmgr = tried_again(0)
+    cmgr.tell(facts.RuntimeDown("docker", "gone"))
+    cmgr.now += timedelta(seconds=1)
+    end = Exit(0, cmgr.now, asked=None, missed=True)
+    cmgr.truth[key("job-2")] = job(2, running=False, exit=end)
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.run()
+    assert (recovers(cmgr), cmgr.held()) == (["job-2"], ["job-1"])
 
 
 def test_two_that_persons_had_put_there_are_two_again_with_a_new_one_in_the_place_of_the_like_named() -> None:
