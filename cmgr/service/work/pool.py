@@ -6,39 +6,62 @@ that hangs would keep a service that was told to end for as long as that call ma
 
 import _thread
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
+
+IDLE = 10.0
+"""Seconds after which a thread that nobody needs ends: a start of the service has as many as it has chips."""
+
+KEPT = 2
+"""So many stay for the next job: the first stops of a recovery."""
 
 Job = Callable[[], None]
 
 
 class Pool:
-    """At most `most` threads, made as they are needed and kept. A job raises nothing. `submit` on one thread only."""
+    """At most `most` threads, made as they are needed; all but a few end after a while. A job raises nothing."""
 
     def __init__(self, most: int, name: str) -> None:
         self._most = most
         self._name = name
-        self._made = 0
-        self._jobs: SimpleQueue[tuple[Future[None], Job]] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
+        self._made = self._idle = self._numbers = 0
+        self._jobs: deque[tuple[Future[None], Job]] = deque()
+        self._changed = threading.Condition()
 
     def submit(self, job: Job) -> Future[None]:
-        """Have the job done soon. Does not block. A future that is cancelled in time is not begun."""
+        """Have the job done soon. Does not block. A future that is cancelled in time is not begun. Any thread."""
         future: Future[None] = Future()
-        self._jobs.put((future, job))
-        if not self._idle.acquire(blocking=False) and self._made < self._most:
+        with self._changed:
+            self._jobs.append((future, job))
+            if self._idle >= len(self._jobs):
+                self._changed.notify()
+                return future
+            if self._made >= self._most:
+                return future
             self._made += 1
-            # `Thread.start` waits until the thread runs. The thread that decides would wait so for each of the first
-            # stops, among all those that are under way already: with 32 of them it took 200 ms.
-            _thread.start_new_thread(self._work, (f"{self._name}-{self._made}",))
+            self._numbers += 1
+            name = f"{self._name}-{self._numbers}"
+        # `Thread.start` waits until the thread runs. The thread that decides would wait so for each of the first
+        # stops, among all those that are under way already: with 32 of them it took 200 ms.
+        _thread.start_new_thread(self._work, (name,))
         return future
 
     def _work(self, name: str) -> None:
         threading.current_thread().name = name
-        while True:
-            future, job = self._jobs.get()
+        while (found := self._next()) is not None:
+            future, job = found
             if future.set_running_or_notify_cancel():
                 job()
                 future.set_result(None)
-            self._idle.release()
+
+    def _next(self) -> tuple[Future[None], Job] | None:
+        """Return the next job; None: the thread is to end."""
+        with self._changed:
+            self._idle += 1
+            while not self._jobs:
+                if not self._changed.wait(IDLE if self._made > KEPT else None) and not self._jobs and self._made > KEPT:
+                    self._made -= 1
+                    break
+            self._idle -= 1
+            return self._jobs.popleft() if self._jobs else None

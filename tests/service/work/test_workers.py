@@ -39,7 +39,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.ports import DriverFact, Halt, RuntimeFact
-from cmgr.service.work.pool import Pool
+from cmgr.service.work.pool import KEPT, Pool
 from cmgr.service.work.workers import RUNTIME_THREADS, Workers
 from tests.support.waiting import PATIENCE, eventually
 
@@ -293,7 +293,7 @@ def test_a_pool_makes_a_thread_only_when_all_others_are_busy() -> None:
     for _ in range(20):
         pool.submit(job).result(PATIENCE)
         # It counts as idle a moment after its job is done.
-        eventually(lambda: pool._idle._value == 1)
+        eventually(lambda: pool._idle == 1)
     assert names == {"few-1"}
     waiting = [pool.submit(long_job) for _ in range(6)]
     cancelled = [future.cancel() for future in waiting]
@@ -301,3 +301,17 @@ def test_a_pool_makes_a_thread_only_when_all_others_are_busy() -> None:
     turn.set()
     for future, gone in zip(waiting, cancelled, strict=True):
         assert gone or future.result(PATIENCE) is None
+
+
+def test_threads_of_a_pool_that_nobody_needs_end_but_for_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cmgr.service.work.pool.IDLE", 0.01)
+    pool = Pool(8, "ends")
+    for most in (8, 1, 8):
+        met = threading.Barrier(most)
+
+        def job(met: threading.Barrier = met) -> None:
+            met.wait(PATIENCE)
+
+        for future in [pool.submit(job) for _ in range(most)]:
+            future.result(PATIENCE)
+        eventually(lambda: pool._made == pool._idle == KEPT)
