@@ -14,7 +14,7 @@ from cmgr.cli.show import page
 from cmgr.cli.text import out, progress, watch
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import document
-from cmgr.view.text import texts
+from cmgr.view.text import together
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes
@@ -61,7 +61,7 @@ def fleet(options: FleetOptions) -> int:
 
     def read() -> tuple["group_shapes.Fleet", list[str]]:
         told = cast("group_shapes.Fleet", source.answer(options, "fleet?nodes=true"))
-        return told, texts.fleet(told, page(options))
+        return told, together.fleet(told, page(options))
 
     if options.watch:
         return watch.table(read, lambda: page(options), "cmgr fleet", as_json=options.as_json)
@@ -126,7 +126,7 @@ def show_group(options: Showing, name: str | None) -> None:
 def _shown(options: Showing, name: str | None) -> "tuple[group_shapes.Groups, list[str]]":
     what, sheet = f"groups/{quote(name, safe='')}" if name else "groups", page(options)
     told = cast("group_shapes.Groups", source.answer(options, what))
-    return told, texts.group(told["groups"][0], sheet) if name else texts.groups(told, sheet)
+    return told, together.group(told["groups"][0], sheet) if name else together.groups(told, sheet)
 
 
 def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:

@@ -12,7 +12,7 @@ from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import get, order
-from cmgr.view.text import texts
+from cmgr.view.text import together
 from cmgr.words import runs
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def slot(options: SlotOptions) -> None:
     """
     if options.deed is None:
         told = cast("slot_shapes.Slots", source.answer(options, "slots"))
-        out.result(told, texts.slots(told, page(options)), options.as_json)
+        out.result(told, together.slots(told, page(options)), options.as_json)
         return
     if options.name is None:
         raise typer.BadParameter("give a NAME")

@@ -13,7 +13,7 @@ from cmgr.service.door.routes import Request
 from cmgr.view import group_shapes
 from cmgr.view.groups import groups
 from cmgr.view.status import Own, status
-from cmgr.view.text import texts
+from cmgr.view.text import texts, together
 from cmgr.view.text.render import Face
 from cmgr.view.troubles import troubles
 from tests.model.builders import SEPARATE, Cmgr, container, key
@@ -202,11 +202,11 @@ def test_in_maintenance_no_group_is_restarted() -> None:
 def test_the_command_shows_each_group_and_one_with_its_members() -> None:
     cmgr = halted(tp())
     page = texts.Page(Face(cmgr.now), 200)
-    assert texts.groups({"groups": []}, page)[0].startswith("there are no groups")
-    (head, line) = texts.groups({"groups": groups(cmgr.node)}, page)
+    assert together.groups({"groups": []}, page)[0].startswith("there are no groups")
+    (head, line) = together.groups({"groups": groups(cmgr.node)}, page)
     assert head.split() == ["GROUP", "PHASE", "ROUND", "RUNNING", "WHY"]
     assert line.split()[:6] == ["tp", "halting", "1", "0", "of", "3"]
-    text = "\n".join(texts.group(row(cmgr), page))
+    text = "\n".join(together.group(row(cmgr), page))
     assert text.startswith("group tp is halting: round 1, r0 stops for 80000005 (RestartNPU) on chip 0\n3 of 3 down: ")
     assert "r1" in text
 

@@ -12,7 +12,7 @@ from cmgr.model.values.presence import MOST_AILS, Ail, Appliance, EngineNode, Fl
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.presence import fleet, presence
 from cmgr.view.status import Own, health, state_of_service
-from cmgr.view.text import texts
+from cmgr.view.text import texts, together
 from cmgr.view.text.render import Face
 from cmgr.view.troubles import troubles
 from tests.model.builders import SEPARATE, Cmgr
@@ -37,7 +37,7 @@ def a(*facts: FleetUp | FleetDown) -> Cmgr:
 
 def shown(cmgr: Cmgr, *others: Appliance, nodes: tuple[EngineNode, ...] = ()) -> list[str]:
     seen = FleetSeen((appliance("a"), *others), NOW, NOW)
-    return texts.fleet(fleet(cmgr.node, seen, WELL, nodes), PAGE)
+    return together.fleet(fleet(cmgr.node, seen, WELL, nodes), PAGE)
 
 
 def test_an_appliance_that_is_well_shows_no_more_than_that() -> None:
@@ -75,13 +75,13 @@ def test_no_more_than_the_most_pressing_are_shown_and_a_sentence_is_nothing_to_t
 
 def test_an_engine_that_takes_no_writes_is_not_well_though_it_answers() -> None:
     seen = FleetSeen((appliance("a"),), NOW, NOW, "etcd says: it is full", "etcdctl alarm disarm")
-    lines = texts.fleet(fleet(a().node, seen, WELL), PAGE)
+    lines = together.fleet(fleet(a().node, seen, WELL), PAGE)
     assert lines[0] == "not well: the engine takes no writes: etcd says: it is full"
     assert lines[1].startswith("engine: answers, but takes no writes")
     assert lines[2] == "what to do: etcdctl alarm disarm"
     # An engine that does not answer takes none either: only that it does not is told.
     away = a(FleetUp("1"), FleetDown("refused"))
-    assert texts.fleet(fleet(away.node, seen, WELL), PAGE)[0] == "not well: the engine is away: refused"
+    assert together.fleet(fleet(away.node, seen, WELL), PAGE)[0] == "not well: the engine is away: refused"
 
 
 def test_a_fleet_in_which_nothing_is_wrong_is_well() -> None:
@@ -110,7 +110,7 @@ def test_an_appliance_that_is_not_seen_is_told_as_away() -> None:
 def test_while_the_engine_is_away_nothing_is_said_of_the_others_as_if_it_were_so_now() -> None:
     told = fleet(a(FleetDown("timed out")).node, FleetSeen((appliance("b"),), NOW), WELL)
     assert [(each["name"], each["state"]) for each in told["appliances"]] == [("a", "ready"), ("b", "unknown")]
-    lines = texts.fleet(told, PAGE)
+    lines = together.fleet(told, PAGE)
     assert lines[0] == "not well: the engine is away: timed out"
     assert "its last word came 2 h ago" in lines[1]
     assert "what to do: cmgr check" in lines
@@ -135,7 +135,7 @@ def test_clocks_that_are_apart_and_other_versions_are_remarks() -> None:
 def test_without_a_fleet_there_is_none_to_see() -> None:
     told = fleet(Cmgr().node, FleetSeen(), WELL)
     assert (told["name"], told["engine"], told["appliances"]) == ("", None, [])
-    assert texts.fleet(told, PAGE) == ["this appliance is in no fleet: fleet.engine is not set"]
+    assert together.fleet(told, PAGE) == ["this appliance is in no fleet: fleet.engine is not set"]
 
 
 def test_all_is_not_well_while_the_engine_is_away_though_no_group_needs_it() -> None:
