@@ -24,7 +24,7 @@ COMMAND = re.compile(rf"\b(?:{TOOLS}) [^\s\u2e80-\uffef][^\u2e80-\uffef]*")
 
 TYPED = re.compile(
     r"(?:cmgr [a-z]+ )?--[a-z]+\b|\b(?:[A-Z]{2,} )*CODE\b|docs/[a-z]+\.md|\[\[[a-z.]+\]\]|\"chip\"|kill -CONT"
-    r"|[a-z_]+\.[a-z_-]+(?: ?= ?[a-z]+)?|[a-z_]+ = (?:[a-z]+|\[|\"\")?|docker compose|\[containers\]"
+    r"|[a-z_]+\.[a-z_-]+(?: ?= ?(?:[a-z]+|NAME))?|[a-z_]+ = (?:[a-z]+|\[|\"\")?|docker compose|\[containers\]"
     r"|hccn_tool -i 0 -ip -g|-ip -s|chmod a\+x"
 )
 """Words that stand in every language as they are typed: options, settings."""

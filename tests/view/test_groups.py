@@ -8,6 +8,7 @@ from cmgr.errors import CmgrError, NotThere
 from cmgr.model.values.handling.policy import OnIsolate, Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, StopContainer
+from cmgr.sentences.sentence import CHINESE
 from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.routes import Request
 from cmgr.view import group_shapes
@@ -209,6 +210,11 @@ def test_the_command_shows_each_group_and_one_with_its_members() -> None:
     text = "\n".join(together.group(row(cmgr), page))
     assert text.startswith("group tp is halting: round 1, r0 stops for 80000005 (RestartNPU) on chip 0\n3 of 3 down: ")
     assert "r1" in text
+    chinese = page._replace(face=Face(cmgr.now, language=CHINESE))
+    (head, line) = together.groups({"groups": groups(cmgr.node)}, chinese)
+    assert head.split() == ["组", "阶段", "轮次", "运行", "原因"]
+    assert line.split()[:4] == ["tp", "正在停止", "1", "0/3"]
+    assert together.group(row(cmgr), chinese)[0].startswith("组 tp：正在停止；第 1 轮，")
 
 
 def test_the_only_member_here_of_a_group_that_has_others_elsewhere_is_no_group_of_one() -> None:

@@ -10,6 +10,7 @@ from cmgr.fleet.appliance_text import presence_text
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp
 from cmgr.model.values.presence import MOST_AILS, Ail, Appliance, EngineNode, FleetSeen, Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import CHINESE
 from cmgr.view.presence import fleet, presence
 from cmgr.view.status import Own, health, state_of_service
 from cmgr.view.text import texts, together
@@ -90,6 +91,18 @@ def test_a_fleet_in_which_nothing_is_wrong_is_well() -> None:
     assert lines[0] == "all is well: 2 appliances, and the engine answers"
     assert [line.split()[3] for line in lines if line.startswith("https")] == ["leads", "follows"]
     assert [line.split()[:2] for line in lines if line.startswith(("a ", "b "))] == [["a", "(here)"], ["b", "ready"]]
+
+
+def test_a_fleet_is_shown_in_chinese() -> None:
+    page = PAGE._replace(face=PAGE.face._replace(language=CHINESE))
+    seen = FleetSeen((appliance("a"), appliance("b", None, gone=NOW)), NOW)
+    nodes = (EngineNode("https://10.0.0.1:2379", "n1", "3.4.23", leads=True), EngineNode("https://x:1", is_full=True))
+    lines = together.fleet(fleet(a().node, seen, WELL, nodes), page)
+    assert lines[0] == "异常：请查看 b 和机群引擎的 1 个节点"
+    assert lines[1].startswith("机群引擎：有应答")
+    states = [line.split()[-1] for line in lines if line.startswith("https")]
+    assert states == ["主节点", "已满"]
+    assert [line.split()[1] for line in lines if line.startswith(("a", "b "))] == ["就绪", "失联"]
 
 
 def test_what_is_wrong_on_another_appliance_is_told_with_what_to_type_there() -> None:
