@@ -10,6 +10,7 @@ from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import can_be_placed, slots_of
+from cmgr.sentences.sentence import say
 
 Chips = frozenset[ChipId]
 
@@ -64,7 +65,7 @@ def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
         if other.key not in hold.beside and (theirs is None or hold.key not in theirs.beside):
             met = _moved(node, other) | (given & _has(node, other))
             met |= _taken_over(node, container, other) if hold.died else frozenset()
-            found |= {chip: f"{other.name} has chip {chip} now" for chip in hold.chips & met}
+            found |= {chip: say("hold.chip-taken", name=other.name, chip=chip) for chip in hold.chips & met}
     return {**found, **_given_to_slots(node, hold, given)}
 
 
@@ -143,7 +144,7 @@ def have_met(one: Container, other: Container) -> bool:
 def _given_to_slots(node: Node, hold: Hold, given: Chips) -> Mapping[ChipId, str]:
     own = {name for key in (hold.key, *hold.beside) for name in slots_asked_for(node, key)}
     return {
-        chip: f"chip {chip} belongs to slot {slot.name}"
+        chip: say("hold.chip-of-slot", chip=chip, slot=slot.name)
         for slot in node.slots.values()
         for chip in hold.chips & (((slot.chips | slot.wish) & given) | (slot.chips - slot.home))
         if slot.name not in own

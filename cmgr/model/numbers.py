@@ -7,12 +7,13 @@ the chips behind it mean others meanwhile.
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from cmgr.model.values.chips import ALL_CHIPS, BY_ID, Chip, ChipId, ChipReport, RingId, SlotChips, listed, resolve
+from cmgr.model.values.chips import ALL_CHIPS, BY_ID, Chip, ChipId, ChipReport, RingId, SlotChips, resolve
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import say
 
 _NUMBER = re.compile(r"[0-9]{1,4}(:[0-9]{1,4})?")
 """A chip's number, or the place of a share on the chip of that number."""
@@ -45,7 +46,7 @@ def number_blocker(node: Node, hold: Hold) -> str:
     away = _away(node.chips, node.rings, node.reports)
     if away is None:
         return ""
-    return f"it asks for chips by number, and numbers mean others as long as {listed(away.chips)} is being reset"
+    return say("hold.numbers-mean-others", chips=away.chips)
 
 
 @kept
@@ -68,4 +69,4 @@ def misplaced(node: Node, container: Container) -> tuple[str, ...]:
     )
     if not given or asked <= given:
         return ()
-    return (f"asks for {listed(sorted(asked))} by number, and has the device files of {listed(sorted(given))}",)
+    return (say("container.has-other-files", asked=sorted(asked), given=sorted(given)),)

@@ -12,10 +12,10 @@ Running says that a container has its chips, and nothing more: whoever says that
 """
 
 from cmgr.model.units import is_stood_for
-from cmgr.model.values.chips import UNCLEAR, listed
+from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit
-from cmgr.model.values.services.healing import MUTE
+from cmgr.sentences.sentence import say
 
 
 def is_wanted(known: Container | None, now: Container, *, unseen: bool) -> bool:
@@ -66,18 +66,17 @@ def is_well(container: Container) -> bool:
 def why_not_serving(container: Container) -> str:
     """Return in words why a container that runs does not serve, or nothing."""
     if container.frozen:
-        return "it is paused"
+        return say("container.is-paused")
     if container.unsteady is not None:
-        return "it dies soon after each start, and its runtime starts it again"
+        return say("container.dies-soon")
     if container.cut_off:
-        left = "exists no more" if container.orphaned else "has begun another life since"
-        return f"it is cut off, for {container.cut_off}, in whose namespaces it runs, {left}"
+        begun = say("container.cut-off-begun", name=container.cut_off)
+        return say("container.cut-off-gone", name=container.cut_off) if container.orphaned else begun
     if container.barred:
-        left = "can open their device files no more, and has no process there"
-        return f"it cannot reach {listed(sorted(container.barred))} any more: it {left}"
+        return say("container.chips-are-barred", chips=sorted(container.barred))
     if container.health == UNHEALTHY:
-        return "its own check says that it is unhealthy"
-    return f"it {MUTE}: {container.said}" if container.answer == UNHEALTHY else ""
+        return say("container.check-says-unhealthy")
+    return say("container.does-not-answer", said=container.said) if container.answer == UNHEALTHY else ""
 
 
 def idle(node: Node) -> tuple[ContainerKey, ...]:

@@ -11,7 +11,7 @@ from cmgr.model.values.holds import Cause, Hold
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey
-from cmgr.model.values.services.healing import MUTE, Healing, ailment, limit_of
+from cmgr.model.values.services.healing import Healing, ailment, limit_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.sentence import say
 from cmgr.view.advice import called, resume_hint, titled
@@ -99,10 +99,11 @@ def of_running(node: Node, container: Container) -> tuple[str, str]:
     healing = node.healings.get(container.key)
     if healing is None or not healing.ails:
         spared = healing is not None and healing.spared and healing.life == container.run
-        left = ": left as it is, which a person ordered" if spared else ""
         told, what = _unchecked(node, container)
-        mute = f"{MUTE}: {container.said}" if container.health != UNHEALTHY else UNHEALTHY
-        return (f"{mute}{left}" if container.says == UNHEALTHY else told), what
+        mute = say("heal.does-not-answer", said=container.said)
+        ill = mute if container.health != UNHEALTHY else say("heal.unhealthy")
+        left = say("heal.left-by-order", ill=ill) if spared else ill
+        return (left if container.says == UNHEALTHY else told), what
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
     idle = why_idle(node, chips=bool(container.chips))

@@ -26,6 +26,7 @@ TYPED = re.compile(
     r"(?:cmgr [a-z]+ )?--[a-z]+\b|\b(?:[A-Z]{2,} )*CODE\b|docs/[a-z]+\.md|\[\[[a-z.]+\]\]|\"chip\"|kill -CONT"
     r"|[a-z_]+\.[a-z_-]+(?: ?= ?(?:[a-z]+|NAME))?|[a-z_]+ = (?:[a-z]+|\[|\"\")?|docker compose|\[containers\]"
     r"|hccn_tool -i 0 -ip -g|-ip -s|chmod a\+x"
+    r"|depends_on(?:, restart: true)?|CMD \[\"program\", …\]|STOPSIGNAL|TimeoutStartSec="
 )
 """Words that stand in every language as they are typed: options, settings."""
 
@@ -33,7 +34,7 @@ _NAMES = (
     "BMC CHIP ConfigMap Ctrl Deployments GPU JSON MHz Replicas RestartNPU SeparateNPU active cmgr "
     "critical false id major minor never pid ranktable ringRecover runtimes singleRecover "
 )
-NAMES = {*_NAMES.split(), "sudo", "systemd", "true", "uid", "UTC"}
+NAMES = {*_NAMES.split(), "CDI", "compose", "etcd", "sudo", "systemd", "true", "uid", "UTC"}
 
 OTHERWISE = {"symptom.little-space": {"spare"}, "decider.needs-network": {"down"}}
 """Words of the table that have another meaning in these messages."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import FaultCode, Handling, Isolation
 from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
+from cmgr.model.values.holds import Attempt
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.sentence import CHINESE, in_language, say
@@ -23,7 +24,8 @@ def test_what_was_decided_can_be_said_in_chinese_after_a_restart(tmp_path: Path)
     rings = {RingId(0): Ring(RingId(0), (), reason=TESTED), RingId(1): Ring(RingId(1), (), reason="no such device")}
     trouble = Trouble(TroubleKind.BUG, "", TESTED, "docker: no")
     isolation = Isolation(ChipId(0), values.NOW, "budget", TESTED)
-    node = replace(values.node(isolation), rings=rings, troubles={trouble.key: trouble})
+    hold = replace(values.hold(), reason=TESTED, short=TESTED, attempt=Attempt(tries=1, error=TESTED))
+    node = replace(values.node(isolation), rings=rings, troubles={trouble.key: trouble}, holds={hold.key: hold})
     note = replace(values.note(""), text=say("ring.enters", before="waiting", after="resetting", reason=TESTED))
     with closing(open_store(path)) as store:
         store.save(node, [], [note, values.note("docker: no")])
@@ -32,6 +34,8 @@ def test_what_was_decided_can_be_said_in_chinese_after_a_restart(tmp_path: Path)
     (again,) = kept.troubles.values()
     told = (*(ring.reason for ring in kept.rings.values()), kept.isolations[ChipId(0)].reason, again.text, again.why)
     assert [in_language(text, CHINESE) for text in told] == [TOLD, "no such device", TOLD, TOLD, "docker: no"]
+    held = kept.holds[hold.key]
+    assert [in_language(text, CHINESE) for text in (held.reason, held.short, held.attempt.error)] == [TOLD] * 3
     assert [in_language(line.text, CHINESE) for line in lines] == [f"等待 → 复位：{TOLD}", "docker: no"]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT reason FROM rings").fetchall() == [(TESTED,), ("no such device",)]

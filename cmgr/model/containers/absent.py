@@ -11,6 +11,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.life import reborn
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import say
 
 
 def parted(node: Node, runtimes: Collection[str]) -> Node:
@@ -35,7 +36,7 @@ def take_back(turn: Turn, runtime: str) -> None:
     node = replace(node, kept_containers=containers, kept_holds={**node.kept_holds, **anew})
     turn.node = parted(node, {*node.runtimes, runtime})
     for hold in sorted(anew.values(), key=lambda hold: hold.key):
-        turn.tell(hold, f"{hold.name} is held again: {runtime} is there")
+        turn.tell(hold, say("container.held-again", name=hold.name, runtime=runtime))
 
 
 def of_a_new_life(hold: Hold, at: datetime, settle: timedelta) -> Hold:

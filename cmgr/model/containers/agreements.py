@@ -17,6 +17,7 @@ from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.documents import Document, EntryState, Outcome, Seen
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
+from cmgr.sentences.sentence import say
 
 BACKOFF = timedelta(seconds=1)
 BACKOFF_MAX = timedelta(seconds=10)
@@ -42,7 +43,7 @@ def fleet_told(turn: Turn, fact: FleetTold) -> None:
 def _up(turn: Turn, fact: FleetUp) -> None:
     engine = turn.node.engine
     if not engine.up:
-        turn.note(NoteKind.RESULT, "the fleet's engine answers")
+        turn.note(NoteKind.RESULT, say("group.engine-answers"))
     since = engine.since if engine.up else turn.at
     turn.node = replace(turn.node, engine=replace(engine, up=True, born=fact.born, why_down="", since=since))
     for group in list(turn.node.fleet_groups.values()):
@@ -60,7 +61,7 @@ def look_at_agreements(turn: Turn) -> None:
 def _down(turn: Turn, fact: FleetDown) -> None:
     engine = turn.node.engine
     if engine.up or engine.why_down != fact.why:
-        turn.note(NoteKind.WARNING, f"the fleet's engine is away: {fact.why}")
+        turn.note(NoteKind.WARNING, say("group.engine-is-away", why=fact.why))
     since = engine.since if not engine.up and engine.since is not None else turn.at
     turn.node = replace(turn.node, engine=replace(engine, up=False, why_down=fact.why, since=since))
 
@@ -91,9 +92,6 @@ def _knows(turn: Turn, group: FleetGroup, seen: Seen, *, asked: bool = True) -> 
     return replace(group, looked=group.held) if asked and starts_here(group) else group
 
 
-_SAID = {EntryState.FAILED: "has failed", EntryState.OUT: "is left out"}
-
-
 def _tell(turn: Turn, group: FleetGroup, document: Document) -> None:
     """Say where each other appliance is, when that is new: in the timeline of the episode that it waits for, if any."""
     before = group.document.members if group.document is not None else {}
@@ -102,9 +100,16 @@ def _tell(turn: Turn, group: FleetGroup, document: Document) -> None:
     for name, entry in sorted(document.members.items()) if members else ():
         was = before[name].state if name in before else EntryState.RUNNING
         if name != turn.node.engine.name and entry.state is not was:
-            why = f": {entry.why}" if entry.why else ""
-            said = _SAID.get(entry.state, f"is {entry.state}")
-            turn.note(NoteKind.HOLD, f"group {group.name}: appliance {name} {said}{why}", ring)
+            said = _said(group.name, name, entry.state)
+            turn.note(NoteKind.HOLD, say("word.because", what=said, why=entry.why) if entry.why else said, ring)
+
+
+def _said(group: str, name: str, state: EntryState) -> str:
+    if state is EntryState.FAILED:
+        return say("group.appliance-failed", group=group, name=name)
+    if state is EntryState.OUT:
+        return say("group.appliance-left-out", group=group, name=name)
+    return say("group.appliance-is", group=group, name=name, state=state)
 
 
 def _since(group: FleetGroup, document: Document | None, at: datetime) -> Mapping[str, datetime]:

@@ -15,8 +15,7 @@ from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.health_facts import Answered, BusySaid
 from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, Veto
-from cmgr.model.values.services.healing import MUTE
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 _LATE = timedelta(minutes=2)
 """By so much may it be told later than `retry.ready` that one has not answered: commands are asked once a minute."""
@@ -71,12 +70,14 @@ def _has_answered(turn: Turn, known: Container, fact: Answered) -> None:
         mute=(known.mute or turn.at) if fact.answer == UNHEALTHY else None,
     )
     turn.put_container(now)
-    since = f"{span(turn.at - (now.since or turn.at))} after its start"
+    name, said, length = now.name, fact.said, turn.at - (now.since or turn.at)
     if fact.answer == UNHEALTHY != known.answer:
-        never = f" {since}" if now.answered is None else ""
-        turn.tell(now, f"{now.name} {MUTE}{never}: {fact.said}", NoteKind.WARNING)
+        never = say("container.is-mute-after", name=name, length=length, said=said)
+        text = never if now.answered is None else say("container.is-mute", name=name, said=said)
+        turn.tell(now, text, NoteKind.WARNING)
     elif fact.answer == HEALTHY != known.answer:
-        turn.tell(now, f"{now.name} answers {since if first else 'again'}: {fact.said}", NoteKind.RESULT)
+        after = say("container.answers-after", name=name, length=length, said=said)
+        turn.tell(now, after if first else say("container.answers-again", name=name, said=said), NoteKind.RESULT)
     found_again(turn, now)
 
 
@@ -85,7 +86,8 @@ def _has_said(turn: Turn, known: Container, fact: BusySaid) -> None:
     now = replace(known, veto=Veto(fact.busy, fact.said, turn.at))
     turn.put_container(now)
     if fact.mute:
-        text = f"{now.name} does not say whether it is busy, and is not waited for: {fact.said}"
-        turn.tell(now, text, NoteKind.WARNING)
-    elif fact.busy or (known.veto is not None and known.veto.busy):
-        turn.tell(now, f"{now.name} is {'busy' if fact.busy else 'not busy any more'}: {fact.said}", NoteKind.RESULT)
+        turn.tell(now, say("container.says-not-whether-busy", name=now.name, said=fact.said), NoteKind.WARNING)
+    elif fact.busy:
+        turn.tell(now, say("container.is-busy", name=now.name, said=fact.said), NoteKind.RESULT)
+    elif known.veto is not None and known.veto.busy:
+        turn.tell(now, say("container.is-not-busy", name=now.name, said=fact.said), NoteKind.RESULT)

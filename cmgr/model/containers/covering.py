@@ -16,6 +16,7 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
 from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.model.wanted import was_meant
+from cmgr.sentences.sentence import say
 
 _CLIENTS_END = timedelta(seconds=1)
 """Docker tells of a container's end when its client knows of it already: so much later at most."""
@@ -135,7 +136,7 @@ def _adopt_those_of(turn: Turn, unit: Container) -> None:
         found = adopted(turn, container)
         if found.unit and container.key not in turn.node.holds:
             turn.put_container(found)
-            text = f"{found.name} is run by {found.unit}: that is stopped and started in its place"
+            text = say("container.run-by-unit", name=found.name, unit=found.unit)
             turn.tell(found, text, NoteKind.RESULT)
 
 

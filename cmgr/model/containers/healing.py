@@ -9,7 +9,7 @@ Rules:
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
 from cmgr.model.holds.making import hold_on, hold_to_heal
@@ -23,7 +23,7 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import Hang, Healing, ailment, limit_of, not_ahead, wait_of, worded
-from cmgr.words import counted, span
+from cmgr.sentences.sentence import say
 
 
 def tend(turn: Turn) -> None:
@@ -61,7 +61,7 @@ def hangs_seen(turn: Turn, hangs: Sequence[Hang]) -> None:
         container, known = turn.node.containers.get(hang.key), before.get(hang.key)
         is_new = known is None or known.run != hang.run
         if container is not None and is_new and hang_of(turn.node, container) is not None:
-            turn.tell(container, f"{container.name} hangs: {hang.words}", NoteKind.WARNING)
+            turn.tell(container, say("heal.container-hangs", name=container.name, words=hang.words), NoteKind.WARNING)
 
 
 def _within(turn: Turn, healing: Healing) -> Healing:
@@ -92,16 +92,13 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
     limit, spent = limit_of(policy, container.heal), len(healing.times)
     idle = why_idle(turn.node, chips=bool(container.chips))
     if healing.due is None and healing.given_up is None:
-        name, within = container.name, span(policy.window)
         if spent < limit or idle:
             wait = wait_of(policy, container.heal, spent)
             healing = turn.put_healing(replace(healing, due=turn.at + wait))
-            will = f"it would be restarted in {span(wait)} ({idle})" if idle else f"it is restarted in {span(wait)}"
-            turn.tell(container, f"{name} {worded(what)}: {will}, restart {spent + 1} of {limit} within {within}")
+            turn.tell(container, _will_restart(turn.node, container, worded(what), wait, idle))
         else:
             healing = turn.put_healing(replace(healing, given_up=turn.at))
-            spent_all = f"{counted(spent, 'restart')} within {within}"
-            text = f"{name} {worded(what)} and is given up after {spent_all}: cmgr resume {name}"
+            text = say("heal.gives-up", name=container.name, what=worded(what), count=spent, window=policy.window)
             turn.tell(container, text, NoteKind.WARNING)
     if idle:
         return
@@ -109,6 +106,17 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
         hold_to_heal(turn, container, healing, what)
     elif healing.given_up is None and healing.due is not None and turn.at >= healing.due:
         _stop_when_sure(turn, container, healing, what)
+
+
+def _will_restart(node: Node, container: Container, what: str, wait: timedelta, idle: str) -> str:
+    name, window, limit = container.name, node.policy.heal.window, limit_of(node.policy.heal, container.heal)
+    number = 1 + len(node.healings[container.key].times)
+    if not idle:
+        return say("heal.is-restarted", name=name, what=what, wait=wait, number=number, limit=limit, window=window)
+    return say(
+        "heal.would-be-restarted",
+        name=name, what=what, wait=wait, idle=idle, number=number, limit=limit, window=window,
+    )  # fmt: skip
 
 
 def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
@@ -143,7 +151,7 @@ def why_unconfirmed(turn: Turn, hold: Hold) -> str | None:
     due = _unconfirmed(turn.node, hold)
     if due is None:
         return None
-    return "a list has to confirm that it is down" if turn.at >= due else ""
+    return say("heal.list-has-to-confirm") if turn.at >= due else ""
 
 
 def needs_restart(turn: Turn, hold: Hold) -> bool | None:
@@ -169,7 +177,8 @@ def why_restarted(turn: Turn, hold: Hold) -> str:
     before = spent - (healing is not None and healing.counted)
     hangs = container is not None and hang_of(turn.node, container) is not None
     ill = ailment(container, Healing(hold.key), hangs=hangs) if container is not None else ""
-    return f"it {'exited by itself' if hold.died else worded(ill or UNHEALTHY)}: restart {before + 1} of {limit}"
+    what = say("heal.exited-by-itself") if hold.died else worded(ill or UNHEALTHY)
+    return say("heal.restart", what=what, number=before + 1, limit=limit)
 
 
 def begin_anew(turn: Turn, key: ContainerKey) -> None:

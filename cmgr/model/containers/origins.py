@@ -12,7 +12,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.origins import Origin
-from cmgr.words import counted
+from cmgr.sentences.sentence import say
 
 
 def look_at_origin(turn: Turn, state: RuntimeState, origin: Origin | None, listed: Collection[ContainerKey]) -> str:
@@ -57,6 +57,9 @@ def _is_missed(node: Node, key: ContainerKey) -> bool:
 
 
 def _words(lost: int, known: Origin | None, origin: Origin) -> str:
-    text = f"{origin.runtime} lists none of the {counted(lost, 'container')} that ran"
-    theirs = f", theirs is {known.root}" if known is not None and known.root not in ("", origin.root) else ""
-    return "; ".join(filter(None, (text, origin.words))) + (theirs if origin.words else "")
+    text = say("container.lists-none", runtime=origin.runtime, count=lost)
+    if not origin.words:
+        return text
+    if known is not None and known.root not in ("", origin.root):
+        return say("container.another-root", lost=text, origin=origin.words, root=known.root)
+    return say("container.another-origin", lost=text, origin=origin.words)

@@ -39,6 +39,7 @@ from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.standing import Gone
 from cmgr.model.wanted import is_wanted, was_told_before
+from cmgr.sentences.sentence import say
 
 
 def runtime_told(turn: Turn, fact: RuntimeFound | RuntimeUp | RuntimeDown) -> None:
@@ -61,7 +62,7 @@ def _runtime_found(turn: Turn, fact: RuntimeFound) -> None:
 def _take_on(turn: Turn, runtime: str, *, covering: bool = False) -> None:
     """From now on nothing is decided on who uses a chip before this runtime, too, has said so, but for `covering`."""
     turn.put_runtime(RuntimeState(runtime, covering=covering))
-    turn.note(NoteKind.WARNING, f"{runtime} is there now: its containers are taken care of, too")
+    turn.note(NoteKind.WARNING, say("container.runtime-is-new", runtime=runtime))
     turn.ask_list(runtime, f"{runtime} is there", not_older=turn.at)
 
 
@@ -69,11 +70,11 @@ def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
     """Wait no longer for a runtime, nor answer for what was held of it, before it answers again."""
     node, runtime = turn.node, fact.runtime
     apart = parted(node, node.runtimes.keys() - {runtime})
-    turn.note(NoteKind.ACTION, f"{fact.who} ordered that {runtime} is gone for good, with its containers")
+    turn.note(NoteKind.ACTION, say("container.runtime-gone", who=fact.who, runtime=runtime))
     for key in sorted(key for key in {*node.containers, *node.holds, *node.healings} if key.runtime == runtime):
         hold = turn.node.holds.get(key)
         if hold is not None:
-            end_hold(turn, hold, f"{runtime} is gone for good")
+            end_hold(turn, hold, say("container.gone-for-good", runtime=runtime))
         turn.put_healing(Healing(key))
         turn.drop_container(key)
     origins = dict(node.origins)
@@ -104,7 +105,7 @@ def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
     if fact.restarted:
         try_with_new_daemon(turn, fact.runtime)
     if state.why_down:
-        turn.note(NoteKind.WARNING, f"{fact.runtime} is back")
+        turn.note(NoteKind.WARNING, say("container.runtime-is-back", runtime=fact.runtime))
 
 
 def _runtime_down(turn: Turn, fact: RuntimeDown) -> None:
@@ -112,7 +113,8 @@ def _runtime_down(turn: Turn, fact: RuntimeDown) -> None:
     if state is None:
         return
     if not state.why_down:
-        turn.note(NoteKind.WARNING, f"cannot reach {fact.runtime}: {fact.why}")
+        what = say("trouble.unreachable", runtime=fact.runtime)
+        turn.note(NoteKind.WARNING, say("word.because", what=what, why=fact.why))
     turn.put_runtime(replace(state, why_down=fact.why, flows=None, silent=state.silent or turn.at))
 
 
@@ -124,14 +126,14 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
     issued = state.asked[1]
     if fact.error:
         if not state.why_down:
-            turn.note(NoteKind.WARNING, f"cannot list the containers of {fact.runtime}: {fact.error}")
+            turn.note(NoteKind.WARNING, say("container.cannot-list", runtime=fact.runtime, error=fact.error))
         turn.list_failed(state, fact.error)
         return
     listed = {c.key: c for c in fact.containers}
     doubt = look_at_origin(turn, state, fact.origin, [c.key for c in fact.containers if not c.unlisted])
     if doubt:
         if not state.why_down:
-            turn.note(NoteKind.WARNING, f"{doubt}: nothing is reset, and nobody counts as removed")
+            turn.note(NoteKind.WARNING, say("container.list-is-doubted", doubt=doubt))
         _take_in(turn, listed, issued)
         turn.list_failed(turn.node.runtimes[fact.runtime], doubt)
         return
@@ -147,7 +149,7 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
         known = turn.node.containers.get(key)
         newer = known is not None and known.seen is not None and known.seen > issued
         if key.runtime == fact.runtime and not newer:
-            container_removed(turn, key, f"the list of {fact.runtime}")
+            container_removed(turn, key, say("container.by-list", runtime=fact.runtime))
 
 
 def _still_silent(state: RuntimeState, listed: datetime) -> datetime | None:
@@ -181,7 +183,7 @@ def container_told(turn: Turn, fact: ContainerSeen | ContainerRemoved) -> None:
     if isinstance(fact, ContainerSeen):
         container_seen(turn, fact.container)
     else:
-        container_removed(turn, key, f"an event of {key.runtime}")
+        container_removed(turn, key, say("container.by-event", runtime=key.runtime))
     now = turn.node.containers.get(key)
     if known is not None and (now is None or (now.running and now.run != known.run)):
         ask_who_is_inside(turn, known)
@@ -270,7 +272,7 @@ def _unless_marked(turn: Turn, container: Container) -> Hold | None:
     known, hold = turn.node.containers.get(container.key), turn.node.holds.get(container.key)
     if container.marked and known is not None and not known.marked and hold is not None and not hold.is_theirs:
         spare(turn, container.key)
-        leave(turn, hold, "its record says that somebody has stopped it")
+        leave(turn, hold, say("container.record-says-stopped"))
     return turn.node.holds.get(container.key)
 
 

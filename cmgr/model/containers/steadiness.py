@@ -9,13 +9,14 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART, Container, full_name
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import is_well, was_meant
+from cmgr.sentences.sentence import say
 
 
 def tell_end(turn: Turn, known: Container | None, now: Container) -> None:
     """Leave a word of one that has ended well, though nobody had asked for that: perhaps it was to run on."""
     news = known is not None and known.running and known.run == now.run and now.chips
     if news and now.exit is not None and now.exit.code == 0 and now.exit.asked is False and not now.exit.amiss:
-        turn.tell(now, f"{now.name} has ended with code 0, which nobody had asked for", NoteKind.RESULT)
+        turn.tell(now, say("container.ended-well", name=now.name), NoteKind.RESULT)
 
 
 def paused_since(turn: Turn, known: Container | None, container: Container) -> datetime | None:

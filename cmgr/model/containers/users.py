@@ -14,6 +14,7 @@ from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.handling.policy import OF_IMAGE, Policy
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import say
 
 
 def as_ignored(policy: Policy, container: Container) -> Container:
@@ -45,5 +46,5 @@ def _uses(turn: Turn, container: Container, chip: ChipId) -> None:
     now = replace(container, chips=container.chips | {chip}, used=container.used | {chip}, wanted=container.enabled)
     turn.put_container(now)
     look_who_uses(turn, turn.node.containers[container.key])
-    text = f"{container.name} uses chip {chip}: the driver sees a process of it there"
+    text = say("container.process-seen", name=container.name, chip=chip)
     turn.note(NoteKind.RESULT, text, turn.ring_of(chip), chip=chip, container=container.key)

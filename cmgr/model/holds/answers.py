@@ -16,7 +16,7 @@ from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped,
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.model.values.services.slots import can_be_placed
 from cmgr.model.wanted import was_meant
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | RestartPolicySet) -> Hold | None:
@@ -46,7 +46,7 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
     if fact.again and hold.key in turn.node.containers:
         started_in_stop(turn, hold, fact.again)
     elif fact.error:
-        text = f"cannot stop {hold.name}: {fact.error}"
+        text = say("hold.cannot-stop", name=hold.name, error=fact.error)
         turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable, text=text))
     else:
         _is_down(turn, hold, fact)
@@ -57,32 +57,29 @@ def _is_down(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
     seen = Container(hold.key, hold.name, run=fact.run, exit=end)
     news = classify(turn.node, hold, seen, How.ANSWERED, turn.at)
     if news is not News.ENDED_BY_PERSON:
-        died = f"had died by itself (exit code {end.code})" if end is not None and news is News.DIED else "is stopped"
-        turn.tell(hold, f"{hold.name} {died}", NoteKind.RESULT)
+        died = end is not None and news is News.DIED
+        had_died = say("hold.had-died", name=hold.name, code=end.code) if end is not None else ""
+        turn.tell(hold, had_died if died else say("hold.is-stopped", name=hold.name), NoteKind.RESULT)
         _stopped(turn, hold, fact.run)
         return
     assert end is not None
     _had_ended(turn, hold.key, end)
-    had = "was being stopped by somebody else" if fact.ordered else "had been stopped before"
     if hold.disarmed:
-        hand_back(turn, hold, f"it {had}")
-    else:
-        turn.tell(hold, f"{hold.name} {had}: not held")
-        turn.drop_hold(hold.key)
+        hand_back(turn, hold, say("hold.was-being-stopped") if fact.ordered else say("hold.had-been-stopped"))
+        return
+    stopped = say("hold.not-held-stopped", name=hold.name)
+    turn.tell(hold, say("hold.not-held-being-stopped", name=hold.name) if fact.ordered else stopped)
+    turn.drop_hold(hold.key)
 
 
 def _tell_stop(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
     """Tell what the container's own command came to, and once of one that does not hear its stop signal."""
     container = turn.node.containers.get(hold.key)
     if fact.words and fact.before is None:
-        turn.tell(hold, f"before its stop {hold.name} {fact.words}", NoteKind.RESULT)
+        turn.tell(hold, say("hold.before-its-stop", name=hold.name, words=fact.words), NoteKind.RESULT)
     if fact.deaf and container is not None and not container.deaf:
         turn.put_container(replace(container, deaf=True))
-        text = (
-            f"{hold.name} was killed after its whole grace of {span(hold.grace)}: {fact.deaf} (hint: give its command "
-            'in exec form, CMD ["program", …]; or run it with --init; or name a signal that it takes, STOPSIGNAL)'
-        )
-        turn.tell(hold, text, NoteKind.RESULT)
+        turn.tell(hold, say("hold.was-killed", name=hold.name, grace=hold.grace, why=fact.deaf), NoteKind.RESULT)
 
 
 def container_started(turn: Turn, fact: ContainerStarted) -> None:
@@ -97,9 +94,9 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     else:
         known = turn.node.containers.get(hold.key)
         starts = known is not None and known.starting and known.run == fact.run
-        runs = "is there again, paused as it was" if hold.frozen else "is starting" if starts else "runs again"
+        text = say("hold.is-starting", name=hold.name) if starts else say("hold.runs-again", name=hold.name)
         if not has_failed(turn.node, hold):
-            turn.tell(hold, f"{hold.name} {runs}", NoteKind.RESULT)
+            turn.tell(hold, say("hold.is-there-paused", name=hold.name) if hold.frozen else text, NoteKind.RESULT)
         _started(turn, hold, fact.run)
         let_settle(turn, hold, fact.run)
 
@@ -140,9 +137,10 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
     elif hold.disarmed and hold.state is not HoldState.RETURNING:
         turn.put_hold(replace(hold, disarmed=bool(fact.error)))  # It was to go back, and the container has died.
     elif fact.error:
-        text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
+        name, error = hold.name, fact.error
+        text = say("hold.cannot-switch-policy-off", name=name, error=error)
         if hold.disarmed:
-            text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back yet: {fact.error}"
+            text = say("hold.cannot-put-policy-back", policy=hold.restart_policy, name=name, error=error)
         turn.put_hold(retried(turn, hold, fact.error, counts=False, text=text))
     elif hold.disarmed:
         rearmed(turn, hold)

@@ -21,6 +21,7 @@ from cmgr.model.values.lookup import Indexed
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.sentences.sentence import say
 
 SOON = timedelta(seconds=5)
 """So soon after our stop has worked acts who acts because of it; and a client removes a whole project in that time."""
@@ -39,7 +40,7 @@ def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
     tied = [c for c in stopped if _is_joined(c, now) or (end.asked and _is_tied(turn.node, c, now))]
     along = tied or [c for c in stopped if end.asked and c.key.runtime == now.key.runtime]
     if tied and _is_ours(turn.node, now):
-        text = f"{now.name} was stopped right after {tied[0].name}, because of that: it is started again with it"
+        text = say("hold.stopped-along", name=now.name, other=tied[0].name)
         _hold_with(turn, now, frozenset(c.key for c in tied), text)
     elif along and known.wanted and not _is_others_business(turn.node, now):
         _tell(turn, now, along[0])
@@ -53,7 +54,7 @@ def _is_others_business(node: Node, now: Container) -> bool:
 
 def _tell(turn: Turn, now: Container, first: Container) -> None:
     turn.put_container(replace(now, along=first.name, wanted=True))
-    text = f"{now.name} was stopped right after {first.name}, by somebody else than cmgr, which does not hold it"
+    text = say("hold.stopped-by-others", name=now.name, other=first.name)
     turn.note(NoteKind.WARNING, text, turn.ring_for(first.chips), container=now.key)
 
 
@@ -147,7 +148,7 @@ def hold_restarted(turn: Turn) -> None:
             # In another life than that of before its chips or its maker may want it so.
             before = mate.running and mate.since is not None and mate.since < hold.since
             if before and not held and _is_restarted_with(mate, needed) and _is_ours(turn.node, mate):
-                text = f"{mate.name} will be stopped and started with {hold.name} (depends_on, restart: true)"
+                text = say("hold.goes-by-depends-on", name=mate.name, other=hold.name)
                 _hold_with(turn, mate, frozenset({hold.key}), text)
 
 
@@ -161,7 +162,7 @@ def _hold_those_inside(turn: Turn, hold: Hold, needed: Container) -> None:
         if known is not None and known.is_held_down and hold.key not in known.follows:
             turn.put_hold(replace(known, follows=known.follows | {hold.key}))
         elif known is None and mate.running and mate.forgotten != mate.run and _is_ours(turn.node, mate):
-            text = f"{mate.name} will be stopped and started with {hold.name}, in whose namespaces it runs"
+            text = say("hold.goes-by-namespaces", name=mate.name, other=hold.name)
             _hold_with(turn, mate, frozenset({hold.key}), text)
 
 
@@ -203,13 +204,13 @@ def starts_along(turn: Turn, hold: Hold) -> str | None:
     """Say with whom it is started. Of a container that is not for ever: its own chips may be well."""
     held, until = _held(turn.node, hold), _waits_until(turn.node, hold)
     waits = held and (until is None or turn.at < until)
-    return f"it is started with {min(other.name for other in held)}" if waits else None
+    return say("hold.starts-with", name=min(other.name for other in held)) if waits else None
 
 
 def why_along(turn: Turn, hold: Hold) -> str:
     """Return the reason of a stop or start for another; nothing for any other container."""
     names = sorted(c.name for key in hold.follows if (c := turn.node.containers.get(key)) is not None)
-    return f"it goes and comes with {', '.join(names)}" if names else ""
+    return say("hold.goes-with", names=names) if names else ""
 
 
 def wait_for_their_removal(turn: Turn, key: ContainerKey) -> None:

@@ -10,19 +10,20 @@ from cmgr.model.units import unit_of
 from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, full_name
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import say
 
 SEE_TO_IT = "see to it that it runs, if it is still needed"
 
 
 def end_hold(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold at once: there is nothing to put right."""
-    turn.tell(hold, f"{hold.name} is no longer held: {why}")
+    turn.tell(hold, say("hold.no-longer", name=hold.name, why=why))
     turn.drop_hold(hold.key)
 
 
 def hand_back(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold; an order to start it is answered first, and a restart policy that was switched off goes back."""
-    turn.tell(hold, f"{hold.name} is no longer held: {why}")
+    turn.tell(hold, say("hold.no-longer", name=hold.name, why=why))
     if hold.is_being_started:
         turn.put_hold(replace(entered(hold, HoldState.FORGOTTEN), disarmed=True))
     elif hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
@@ -62,7 +63,7 @@ def lose(turn: Turn, hold: Hold, why: str, lines: tuple[str, ...] = ()) -> None:
         Trouble(
             TroubleKind.LOST,
             full_name(hold.key, hold.name),
-            f"{hold.name} is lost",
+            say("hold.is-lost", name=hold.name),
             why,
             f"to make it again, type these {len(lines)} lines" if lines else SEE_TO_IT,
             stays=True,
@@ -88,13 +89,13 @@ def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
     """
     container = turn.node.containers.get(hold.key)
     if container is not None and container.owner:
-        end_hold(turn, hold, f"{container.owner} starts another in its place")
+        end_hold(turn, hold, say("hold.owner-starts-another", owner=container.owner))
         return True
     unit = unit_of(turn.node, container) if container is not None else None
     of_unit = turn.node.holds.get(unit.key) if unit is not None else None
     if of_unit is None or not of_unit.is_held_down:
         return False
-    end_hold(turn, hold, "it is down like its unit, which starts it again")
+    end_hold(turn, hold, say("hold.down-like-its-unit"))
     return True
 
 
@@ -103,19 +104,20 @@ def container_removed(turn: Turn, key: ContainerKey, by: str) -> None:
     hold = turn.node.holds.get(key)
     if hold is not None and not hold.is_held_down:
         # It ran, and was theirs already but for a formality.
-        turn.tell(hold, f"{hold.name} is forgotten: somebody removed it")
+        turn.tell(hold, say("hold.is-forgotten", name=hold.name, why=say("hold.was-removed")))
     elif hold is not None and left_to_its_unit(turn, hold):
         pass
     elif hold is not None and not passed_on(turn, hold):
         _wait_for_another(turn, hold)
         container = turn.node.containers.get(key)
         removed = container is not None and container.auto_remove
-        why = "it was started with --rm, and its end removed it" if removed else "somebody removed it"
+        why = say("hold.end-removed-it") if removed else say("hold.was-removed")
         lines = () if removed else hold.anew or (container.anew if container is not None else ())
         if hold.cause is Cause.HEAL and hold.died:  # Not by cmgr it is down: who clears it away has seen that.
-            turn.tell(hold, f"{hold.name} is forgotten: {why}")
+            turn.tell(hold, say("hold.is-forgotten", name=hold.name, why=why))
         else:
-            lose(turn, hold, f"{why}{f', says {by}' if lines else ''}; cmgr cannot start it again", lines)
+            told = say("hold.says", why=why, by=by) if lines else why
+            lose(turn, hold, say("hold.cannot-start-again", why=told), lines)
     turn.drop_hold(key)
     turn.drop_container(key)
     wait_for_their_removal(turn, key)

@@ -20,11 +20,10 @@ from cmgr.model.homes import placing
 from cmgr.model.scope import is_ill, is_to_be_down, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, unit_of
-from cmgr.model.values.chips import listed
 from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.services.containers import NO_RESTART
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 def _says_nothing(_turn: Turn, _hold: Hold) -> None:
@@ -98,30 +97,35 @@ def _obstacle(turn: Turn, hold: Hold, forms: Forms) -> Blocker:
 def _stop(turn: Turn, hold: Hold, forms: Forms) -> None:
     mute = why_idle(turn.node, chips=bool(hold.chips))
     if hold.key.runtime not in turn.node.runtimes:
-        mute = "its runtime is not managed"
+        mute = say("hold.its-runtime-not-managed")
     if not mute and (first := next(filter(None, (form.stops_after(turn, hold) for form in forms)), "")):
         _reasoned(turn, hold, first)
         return
     made_now = hold.since == turn.at
     if hold.state is HoldState.TO_STOP and not made_now and not _still_wanted(turn, hold, forms):
         # Its policy may be off all the same: it may have been stopped before, and be back by somebody's hand.
-        hand_back(turn, hold, "it need not be stopped any more")
+        hand_back(turn, hold, say("hold.need-not-stop"))
         return
     if mute:
         _reasoned(turn, hold, mute)
         return
     # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
-    ring = turn.ring_for(hold.chips)
-    order = turn.node.reset_orders.get(ring.id) if ring is not None else None
-    what = f"an ordered {order.what}" if order is not None else "a fault"
-    of = listed(ring.chips) if ring else "a chip that is gone"
-    sick = f"episode {hold.episode}: {why_sick(turn.node.containers.get(hold.key))}" if hold.sick else ""
-    reason = _why(turn, hold, forms) or sick or f"episode {hold.episode}: {what} of {of}"
+    reason = _why(turn, hold, forms) or _why_in_episode(turn, hold)
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
     _order(turn, replace(entered(hold, HoldState.STOPPING), reason=reason), command, hold.attempt.told or turn.at)
     if not hold.attempt.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
-        turn.tell(hold, f"stop {hold.name} (grace {span(hold.grace)})", NoteKind.ACTION)
+        turn.tell(hold, say("hold.stop", name=hold.name, grace=hold.grace), NoteKind.ACTION)
+
+
+def _why_in_episode(turn: Turn, hold: Hold) -> str:
+    if hold.sick:
+        return say("hold.for-sick", episode=hold.episode, why=why_sick(turn.node.containers.get(hold.key)))
+    if (ring := turn.ring_for(hold.chips)) is None:
+        return say("hold.for-gone", episode=hold.episode)
+    if (order := turn.node.reset_orders.get(ring.id)) is not None:
+        return say("hold.for-order", episode=hold.episode, what=order.what, chips=ring.chips)
+    return say("hold.for-fault", episode=hold.episode, chips=ring.chips)
 
 
 def _why(turn: Turn, hold: Hold, forms: Forms) -> str:
@@ -178,7 +182,7 @@ def _start(turn: Turn, hold: Hold, block: Block, forms: Forms) -> None:
     _order(turn, replace(entered(hold, HoldState.STARTING), reason=""), command, told or turn.at)
     # A delay before the first order is one of its restart policy.
     if (hold.attempt.told is None or not hold.attempt.delays) and not has_failed(turn.node, hold):
-        turn.tell(hold, f"start {hold.name}", NoteKind.ACTION)
+        turn.tell(hold, say("hold.start", name=hold.name), NoteKind.ACTION)
     for each in turn.rings_of(hold.chips):
         if each.in_episode:
             turn.put_ring(replace(each, starts={**each.starts, hold.key: each.starts.get(hold.key, 0) + 1}))

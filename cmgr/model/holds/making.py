@@ -19,7 +19,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.healing import Healing
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 PAUSE_LASTS = timedelta(minutes=1)
 
@@ -75,28 +75,34 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
             continue
         if container.running and in_scope(turn.node, ring, container, scope):
             what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
-            again = "started and paused again" if is_to_be_paused(container, turn.at) else "started again"
-            text = f"{container.name} will be stopped, and {again} when the {what} is over"
-            if container.frozen and not is_to_be_paused(container, turn.at):
-                text += "; its pause, which had only begun, is not made again"
-            if container.owner:
-                text = f"{container.name} will be stopped, and is not held: {container.owner} starts its own again"
-            elif container.auto_remove:
-                text = f"{container.name} will be stopped, which removes it (--rm): its label agrees to that"
             _tell_if_busy(turn, ring, container)
-            hold_for(turn, ring, container, text)
+            hold_for(turn, ring, container, _will_stop(turn, container, what))
         elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
             assert container.exit is not None
-            how = "died by itself" if container.exit.by_itself else f"ended with {container.key.runtime}"
-            text = f"{container.name} {how} (exit code {container.exit.code}) and will be started again"
+            name, code = container.name, container.exit.code
+            text = say("hold.ended-with-runtime", name=name, runtime=container.key.runtime, code=code)
+            if container.exit.by_itself:
+                text = say("hold.died", name=name, code=code)
             hold_for(turn, ring, container, text)
+
+
+def _will_stop(turn: Turn, container: Container, what: str) -> str:
+    name = container.name
+    if container.owner:
+        return say("hold.will-stop-owned", name=name, owner=container.owner)
+    if container.auto_remove:
+        return say("hold.will-stop-removes", name=name)
+    if is_to_be_paused(container, turn.at):
+        return say("hold.will-stop-paused", name=name, what=what)
+    stopped = say("hold.will-stop", name=name, what=what)
+    return say("hold.pause-is-not-made", stopped=stopped) if container.frozen else stopped
 
 
 def _tell_if_busy(turn: Turn, ring: Ring, container: Container) -> None:
     ends, veto = veto_ends(turn.node, ring), container.veto
     if ends is not None and veto is not None and veto.busy and ends <= turn.at:
-        longest = span(turn.node.policy.limits.busy)
-        text = f"{container.name} is busy still after {longest} (limits.busy) and is waited for no longer: {veto.said}"
+        longest = turn.node.policy.limits.busy
+        text = say("hold.busy-too-long", name=container.name, longest=longest, said=veto.said)
         turn.note(NoteKind.WARNING, text, ring, container=container.key)
 
 
@@ -112,7 +118,7 @@ def hold_for(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     if died and (starts := ring.starts.get(container.key, 0)):
         # It died of what cmgr started it into: that start did not work after all.
         code = container.exit.code if container.exit else 0
-        hold = failed_start(turn, replace(hold, attempt=Attempt(tries=starts - 1)), f"exited with code {code}")
+        hold = failed_start(turn, replace(hold, attempt=Attempt(tries=starts - 1)), say("heal.exited", code=code))
     turn.put_hold(hold)
     turn.note(NoteKind.HOLD, text, ring, container=container.key)
 
@@ -129,7 +135,7 @@ def hold_killed_by_isolated(turn: Turn) -> None:
             down = container.wanted and not container.running and container.key not in turn.node.holds
             on_it = isolation.chip in container.chips
             if down and on_it and died_of_it(turn.node, ring, container, isolation.since):
-                text = f"{container.name} died by itself: it is started when chip {isolation.chip} is in use again"
+                text = say("hold.died-on-isolated", name=container.name, chip=isolation.chip)
                 hold_for(turn, ring, container, text)
 
 
@@ -144,7 +150,7 @@ def hold_left_behind(turn: Turn) -> None:
         if is_left_behind(turn.node, container) and outlives(turn.node, container) and count_stop(turn, container):
             of = turn.node.holds[unit.key]
             turn.put_hold(hold_on(turn.node, container, turn.at, of.cause, of.episode))
-            text = f"{container.name} runs on though its unit {unit.name} is down: it is stopped, too"
+            text = say("hold.left-behind", name=container.name, unit=unit.name)
             turn.tell(container, text, NoteKind.WARNING)
 
 
@@ -180,7 +186,7 @@ def hold_to_move(turn: Turn, container: Container, where: str, wish: frozenset[C
     if known is not None and known.is_held_down:
         turn.put_hold(replace(known, wish=wish or known.wish))
         return
-    turn.tell(container, f"{container.name} will be stopped, and started again on {where}")
+    turn.tell(container, say("hold.will-move", name=container.name, where=where))
     hold = replace(hold_on(turn.node, container, turn.at, Cause.MOVE), wish=wish)
     # While that goes back to it, the container has not got its own restart policy yet.
     turn.put_hold(replace(hold, restart_policy=known.restart_policy) if known is not None else hold)
@@ -196,7 +202,7 @@ def _adopt(turn: Turn, ring: Ring) -> None:
         attempt = hold.attempt if hold.attempt.tries else replace(hold.attempt, retry_at=None)
         turn.put_hold(replace(hold, cause=Cause.EPISODE, episode=ring.episode, attempt=attempt))
         _end_healing(turn, hold.key, hold.run)
-        turn.note(NoteKind.HOLD, f"{hold.name}, which was to be healed, is recovered", ring, container=hold.key)
+        turn.note(NoteKind.HOLD, say("hold.was-to-be-healed", name=hold.name), ring, container=hold.key)
 
 
 def _end_healing(turn: Turn, key: ContainerKey, life: str) -> None:

@@ -21,7 +21,6 @@ from cmgr.model.scope import (
     why_idle,
 )
 from cmgr.model.successors import former, successor
-from cmgr.model.values.chips import listed
 from cmgr.model.values.fleet import gate
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -30,6 +29,7 @@ from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.slots import Slot
+from cmgr.sentences.sentence import say
 
 
 class Block(Enum):
@@ -67,7 +67,7 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
 
 
 def group_waits(group: Group, why: str) -> str:
-    return f"group {group.name} waits: {why}" if why else f"group {group.name} is about to start"
+    return say("group.waits", group=group.name, why=why) if why else say("group.about-to-start", group=group.name)
 
 
 def own_blocker(node: Node, hold: Hold) -> Blocker:
@@ -80,7 +80,7 @@ _FREE = Blocker(Block.NOTHING, "")
 
 def _unmanaged(node: Node, hold: Hold) -> Blocker | None:
     name = hold.key.runtime
-    return None if name in node.runtimes else Blocker(Block.CHIP, f"runtime {name} is not managed")
+    return None if name in node.runtimes else Blocker(Block.CHIP, say("hold.runtime-not-managed", runtime=name))
 
 
 def _isolated(node: Node, hold: Hold) -> Blocker | None:
@@ -98,12 +98,13 @@ def _network(node: Node, hold: Hold) -> Blocker | None:
     container = node.containers.get(hold.key)
     if container is None or not container.needs_network:
         return None
-    dead = [(chip, code) for chip in sorted(hold.chips) if (code := dead_link(node, chip)) is not None]
-    if not dead:
+    dead = ((chip, code) for chip in sorted(hold.chips) if (code := dead_link(node, chip)) is not None)
+    if (first := next(dead, None)) is None:
         return None
-    over = over_for(node, *dead[0])
-    has = "chip {} had {}: " + over if over else "chip {} has {}"
-    return Blocker(Block.CHIP, f"it needs the network (cmgr.needs-network), and {has.format(*dead[0])}")
+    chip, code = first
+    if over := over_for(node, chip, code):
+        return Blocker(Block.CHIP, say("hold.needed-network", chip=chip, code=code, over=over))
+    return Blocker(Block.CHIP, say("hold.needs-network", chip=chip, code=code))
 
 
 def _numbers(node: Node, hold: Hold) -> Blocker | None:
@@ -118,9 +119,9 @@ def _idle(node: Node, hold: Hold) -> Blocker | None:
 
 def _superseded(node: Node, hold: Hold) -> Blocker | None:
     if (other := successor(node, hold)) is not None:
-        return Blocker(Block.CHIP, f"{other.name} was made in its place")
+        return Blocker(Block.CHIP, say("hold.successor", name=other.name))
     if (other := former(node, hold)) is not None:
-        return Blocker(Block.CHIP, f"it was made in the place of {other.name}, which runs again")
+        return Blocker(Block.CHIP, say("hold.former-runs", name=other.name))
     return None
 
 
@@ -133,13 +134,13 @@ def _orphaned(node: Node, hold: Hold) -> Blocker | None:
     container = node.containers.get(hold.key)
     if container is None or not container.orphaned:
         return None
-    return Blocker(Block.CHIP, f"{container.cut_off}, in whose namespaces it was to run, exists no more")
+    return Blocker(Block.CHIP, say("hold.orphaned", name=container.cut_off))
 
 
 def _share(node: Node, hold: Hold) -> Blocker | None:
     for chip in sorted(hold.chips & node.chips.keys()):
         if chip in shares_to_make(node, node.rings[node.chips[chip].ring]):
-            return Blocker(Block.ANSWER, f"the shares of chip {chip} are made again")
+            return Blocker(Block.ANSWER, say("hold.shares-made", chip=chip))
     lost = lost_share(node, node.containers.get(hold.key))
     return None if lost is None else Blocker(Block.CHIP, lost_words(node, *lost))
 
@@ -152,20 +153,23 @@ def _slot(node: Node, hold: Hold) -> Blocker | None:
 
 def _unreached(node: Node, hold: Hold) -> Blocker | None:
     runtime = node.runtimes[hold.key.runtime]
-    return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}") if runtime.why_down else None
+    if not runtime.why_down:
+        return None
+    what = say("trouble.unreachable", runtime=runtime.name)
+    return Blocker(Block.ANSWER, say("word.because", what=what, why=runtime.why_down))
 
 
 def _unread(node: Node, hold: Hold) -> Blocker | None:
     unread = [c for c in sorted(hold.chips) if node.rings[node.chips[c].ring].read is None]
-    return Blocker(Block.ANSWER, f"{listed(unread)}: not read yet") if unread else None
+    return Blocker(Block.ANSWER, say("hold.not-read", chips=unread)) if unread else None
 
 
 def _unlisted(node: Node, hold: Hold) -> Blocker | None:
     runtime = node.runtimes[hold.key.runtime]
     if runtime.listed is None:
-        return Blocker(Block.ANSWER, f"{runtime.name} has not answered yet")
+        return Blocker(Block.ANSWER, say("hold.runtime-has-not-answered", runtime=runtime.name))
     late = hold.heard is not None and runtime.listed < hold.heard
-    return Blocker(Block.ANSWER, f"whether {hold.name} has been started meanwhile is being looked at") if late else None
+    return Blocker(Block.ANSWER, say("hold.looks-whether-started", name=hold.name)) if late else None
 
 
 _CHECKS: tuple[Callable[[Node, Hold], Blocker | None], ...] = (
@@ -197,35 +201,37 @@ def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Bloc
         if (found := _obstacle(node, hold, at)) is not None:
             return found
     if group.missing:
-        names = ", ".join(sorted(name.rpartition("/")[2] for name in group.missing))
-        return Blocker(Block.CHIP, f"{names} was removed")
+        names = sorted(name.rpartition("/")[2] for name in group.missing)
+        return Blocker(Block.CHIP, say("group.was-removed", names=names))
     for container in members_of(node, group.name):
         if (
             container.running
             and container.key not in group.members | group.out
             and _is_waited_for(node, group, container)
         ):
-            return Blocker(Block.CHIP, f"{container.name} {why_left(node, container)}")
+            return Blocker(Block.CHIP, _why_left(node, container))
     return None
 
 
 def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
     attempt = hold.attempt
     if hold.state is HoldState.FAILED and not is_due(hold, at):
-        return Blocker(Block.CHIP, f"{hold.name} has failed: {attempt.error}")
+        return Blocker(Block.CHIP, say("hold.failed", name=hold.name, error=attempt.error))
+    if hold.is_to_end and attempt.error:
+        return Blocker(Block.CHIP, say("ring.cannot-be-stopped", name=hold.name, error=attempt.error))
     if hold.is_to_end:
-        why = f" cannot be stopped: {attempt.error}" if attempt.error else " is stopping"
-        return Blocker(Block.CHIP, hold.name + why)
+        return Blocker(Block.CHIP, say("hold.is-stopping", name=hold.name))
     own = own_blocker(node, hold)
     if own.kind is not Block.NOTHING:
-        return Blocker(own.kind, f"{hold.name} cannot be started: {own.why}")
+        return Blocker(own.kind, say("hold.cannot-be-started", name=hold.name, why=own.why))
     if attempt.command is not None:
-        return Blocker(Block.ANSWER, f"{hold.name} was told something and has not answered")
+        return Blocker(Block.ANSWER, say("hold.has-not-answered", name=hold.name))
     if is_unsure(node, hold):
-        return Blocker(Block.ANSWER, f"whether {hold.name} runs is being looked at")
+        return Blocker(Block.ANSWER, say("hold.looks-whether-it-runs", name=hold.name))
     if attempt.retry_at is not None and (at is None or at < attempt.retry_at):
-        why = f": {attempt.error}" if attempt.error else ""
-        return Blocker(Block.ANSWER, f"{hold.name} is to be tried again{why}")
+        again = say("hold.to-be-tried", name=hold.name)
+        why = say("word.because", what=again, why=attempt.error) if attempt.error else again
+        return Blocker(Block.ANSWER, why)
     return None
 
 
@@ -242,13 +248,14 @@ def _is_waited_for(node: Node, group: Group, container: Container) -> bool:
     return group.began is None or container.since is None or container.since < group.began
 
 
-def why_left(node: Node, container: Container) -> str:
+def _why_left(node: Node, container: Container) -> str:
     """Return why a running member is not stopped with its group."""
+    name, strategy = container.name, strategy_of(node, container)
     if not container.enabled:
-        return "runs, and its label says hands off"
-    if strategy_of(node, container) is Strategy.NEVER:
-        return "runs, and its strategy is never"
-    return "runs, and a stop would remove it (--rm)" if container.auto_remove else "runs"
+        return say("group.member-hands-off", name=name)
+    if strategy is Strategy.NEVER:
+        return say("group.member-strategy", name=name, strategy=strategy)
+    return say("group.member-rm", name=name) if container.auto_remove else say("group.member-runs", name=name)
 
 
 def slot_blocker(node: Node, hold: Hold) -> str:
@@ -257,11 +264,11 @@ def slot_blocker(node: Node, hold: Hold) -> str:
     for name in slots_asked_for(node, hold.key):
         slot = node.slots.get(name)
         if slot is None:
-            return f"there is no slot {name}: cmgr slot create {name}"
+            return say("hold.no-slot", slot=name)
         # An order under way may write something else any moment.
         texts = (state.written,) if state.asked is None else (state.written, state.asked[1])
         if state.again or not all(_say(specs, slot) for specs in texts):
-            return f"the file of slot {name} is not written yet"
+            return say("hold.slot-not-written", slot=name)
     return ""
 
 

@@ -4,6 +4,7 @@ from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.services.containers import NO_RESTART, Container
+from cmgr.sentences.sentence import say
 
 
 def policy_seen(turn: Turn, hold: Hold, container: Container) -> Hold:
@@ -25,7 +26,7 @@ def _with_policy(turn: Turn, hold: Hold, container: Container) -> Hold:
     known = hold.disarmed or hold.is_to_end or hold.state is HoldState.SETTLING
     if not (container.switched_off and known and hold.restart_policy != NO_RESTART):
         return hold
-    turn.tell(hold, f"somebody has switched the restart policy of {hold.name} off: it stays off")
+    turn.tell(hold, say("hold.policy-switched-off", name=hold.name))
     hold = replace(hold, restart_policy=NO_RESTART)
     turn.put_hold(hold)
     return hold
@@ -35,7 +36,7 @@ def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
     """Take note of a restart policy that is not the one which is to go back."""
     if hold.disarmed:
         # It was off: somebody has set this on purpose. Until the start it is switched off once more.
-        turn.tell(hold, f"{hold.name} was given another restart policy meanwhile, which it gets with its start")
+        turn.tell(hold, say("hold.policy-changed", name=hold.name))
     # Else the books were behind when the hold was made: right after a start, before the policy was back.
     hold = replace(hold, restart_policy=policy, disarmed=hold.disarmed and hold.is_theirs)
     turn.put_hold(hold)
@@ -44,6 +45,5 @@ def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
 
 def died_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
     """It is started, which its policy would have done."""
-    text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
-    turn.tell(hold, text)
+    turn.tell(hold, say("hold.died-without-policy", name=hold.name, policy=hold.restart_policy))
     turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))

@@ -13,6 +13,7 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.wanted import was_meant
+from cmgr.sentences.sentence import say
 
 
 def passed_on(turn: Turn, hold: Hold) -> bool:
@@ -20,17 +21,16 @@ def passed_on(turn: Turn, hold: Hold) -> bool:
     heir = _heir(turn.node, hold.key)
     if heir is None:
         return _has_namesake(turn, hold)
-    recreated = f"compose has recreated {hold.name}"
     if heir.key in turn.node.holds:
-        text = f"{recreated}, and that one is held itself"
+        text = say("hold.heir-is-held", name=hold.name)
     elif heir.running:
-        text = f"{hold.name} is no longer held: {recreated}, and that one runs"
+        text = say("hold.heir-runs", name=hold.name)
     elif was_meant(heir.exit):
-        text = f"{hold.name} is no longer held: {recreated}, and that one has been stopped since"
+        text = say("hold.heir-was-stopped", name=hold.name)
     elif not heir.enabled or heir.strategy is Strategy.NEVER or heir.auto_remove or hold.cause is Cause.HEAL:
-        text = f"{hold.name} is no longer held: {recreated}, and that one is left to compose"
+        text = say("hold.heir-is-left", name=hold.name)
     else:
-        text = f"{recreated}: it is started in the place of the one that was held"
+        text = say("hold.heir-starts", name=hold.name)
         turn.put_hold(_inherited(turn, hold, heir))
         _take_place(turn, hold.key, heir)
         # Events may have told late of it, and it may have been started and stopped since.
@@ -49,7 +49,7 @@ def _has_namesake(turn: Turn, hold: Hold) -> bool:
     found = [c for c in others if c.key[:2] == hold.key[:2] and not c.chips.isdisjoint(hold.chips)]
     if not any(c.running or c.key in turn.node.holds for c in found):
         return False
-    text = f"{hold.name} is no longer held: another of its name was made in its place"
+    text = say("hold.namesake", name=hold.name)
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=found[0].key)
     return True
 

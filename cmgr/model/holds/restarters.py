@@ -25,6 +25,7 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, rings_with
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, full_name
+from cmgr.sentences.sentence import say
 
 MOST_STOPS = 3
 """How often a container that something starts again is stopped again in an episode."""
@@ -151,11 +152,11 @@ def take_places(turn: Turn, container: Container) -> bool:
         turn.put_container(replace(container, instead_of=container.instead_of | former))
     for each in those:
         taken(turn, each.key)
-        text = f"{container.name} was made in the place of {each.name}, which "
         if each.running:
-            turn.tell(container, f"{text}runs: they are two on its chips", NoteKind.WARNING)
+            text = say("hold.two-on-its-chips", name=container.name, other=each.name)
+            turn.tell(container, text, NoteKind.WARNING)
         else:
-            turn.tell(container, f"{text}is not started as long as that is to run")
+            turn.tell(container, say("hold.takes-its-place", name=container.name, other=each.name))
     return bool(those)
 
 

@@ -14,7 +14,7 @@ from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.slots import can_be_placed
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 def seen_held(turn: Turn, hold: Hold, container: Container, how: How) -> Container:  # noqa: C901 - a flat table
@@ -67,7 +67,7 @@ def _started_by_us(turn: Turn, hold: Hold, container: Container) -> None:
     if hold.frozen and not container.frozen:
         _started_unfrozen(turn, hold, container)
     else:
-        hand_back(turn, hold, "it runs, so an earlier start had worked")
+        hand_back(turn, hold, say("hold.earlier-start-worked"))
 
 
 def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
@@ -89,34 +89,34 @@ def _started_by_others(turn: Turn, hold: Hold, container: Container, news: News)
     if early and news is not News.BY_PERSON:
         _stop_again(turn, hold, container, news)
     elif news is News.BY_POLICY:
-        hand_back(turn, hold, "its restart policy has started it")
+        hand_back(turn, hold, say("hold.policy-has-started"))
     else:
         fights = any(is_fought_for(ring, container) for ring in turn.rings_of(hold.chips))
-        hand_back(turn, hold, "something starts it again" if fights else "somebody started it by hand: it is theirs")
+        hand_back(turn, hold, say("hold.something-starts-again") if fights else say("hold.started-by-hand"))
 
 
 def _stop_again(turn: Turn, hold: Hold, container: Container, news: News) -> None:
     again, kind = replace(entered(hold, HoldState.TO_STOP), run=container.run), NoteKind.HOLD
-    text = f"{hold.name} was started by its restart policy: it is stopped again"
+    text = say("hold.policy-stopped-again", name=hold.name)
     if news is News.BY_COMPOSE:
         # Compose knows nothing of chips: nobody wishes it to run on bad ones by that.
         again = replace(again, inherited=False)
-        text = f"compose has started {hold.name}, whose chips are not well: it is stopped until they are"
+        text = say("hold.compose-stopped-again", name=hold.name)
     elif news is News.BY_RESTARTER:
         times = times_started_again(turn.node, turn.rings_of(hold.chips), hold, container)
         wait, kind = wait_before_stop(turn.node, times), NoteKind.WARNING
         again = replace(again, attempt=replace(again.attempt, retry_at=turn.at + wait))
-        text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
+        text = say("hold.something-stopped-again", name=hold.name, wait=wait)
     turn.tell(hold, text, kind)
     turn.put_hold(again)
 
 
 def _ended_by_person(turn: Turn, hold: Hold, container: Container) -> None:
     if container.run == hold.run:
-        hand_back(turn, hold, "somebody had stopped it")
+        hand_back(turn, hold, say("hold.somebody-had-stopped"))
         return
     known = turn.node.containers.get(hold.key)
-    hand_back(turn, hold, "somebody had started it, and it has ended since")
+    hand_back(turn, hold, say("hold.started-and-ended"))
     if known is not None:
         turn.put_container(replace(known, wanted=True))  # Unless that end was meant.
 

@@ -11,11 +11,11 @@ from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, ReadOutput
 from cmgr.model.values.messages.facts import OutputRead
 from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container
-from cmgr.model.values.services.healing import MUTE, Healing
-from cmgr.words import counted, one_line, span
+from cmgr.model.values.services.healing import Healing
+from cmgr.sentences.sentence import Sentence, say
+from cmgr.words import one_line
 
-UNHEALTHY_AFTER = "its own check says that it is unhealthy after its start"
-MUTE_AFTER = f"it {MUTE} after its start"
+_MUTE_AFTER = say("hold.mute-after-start")
 
 
 def let_settle(turn: Turn, hold: Hold, run: str) -> None:
@@ -55,7 +55,7 @@ def settle(turn: Turn, hold: Hold) -> None:
     if not container.running:
         _ended_settling(turn, hold, container, news)
     elif news is News.BY_PERSON:
-        hand_back(turn, hold, "somebody has started it again")
+        hand_back(turn, hold, say("hold.somebody-started-again"))
     elif news is News.BY_POLICY or (container.restarting and hold.run):
         _lives_again(turn, hold, container)
     elif container.restarting or container.starting:
@@ -90,34 +90,33 @@ def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
     turn.drop_hold(hold.key)
     if container.up is not None:
         _is_up(turn, hold, container.up)
-        turn.tell(hold, f"{hold.name} is up", NoteKind.RESULT)
+        turn.tell(hold, say("hold.is-up", name=hold.name), NoteKind.RESULT)
     if container.answered is not None:
         _has_answered(turn, hold, container.answered)
     if has_failed(turn.node, hold):
-        text = f"{hold.name} stays up, after {counted(hold.attempt.tries, 'start')} that failed"
-        turn.tell(hold, text, NoteKind.RESULT)
+        turn.tell(hold, say("hold.stays-up", name=hold.name, count=hold.attempt.tries), NoteKind.RESULT)
     if container.says_within is not None and container.says != HEALTHY and not container.frozen:
-        text = f"{hold.name} runs, but its own check has not said in {span(container.says_within)} that it is healthy"
+        text = say("hold.check-is-silent", name=hold.name, length=container.says_within)
         turn.tell(hold, text, NoteKind.WARNING)
 
 
 def why_sick(container: Container | None) -> str:
     """Return in words why the start of a container that runs has not worked."""
     mute = container is not None and container.health != UNHEALTHY == container.answer
-    return MUTE_AFTER if mute else UNHEALTHY_AFTER
+    return _MUTE_AFTER if mute else say("hold.unhealthy-after-start")
 
 
 def _ails(turn: Turn, hold: Hold, container: Container) -> None:
     """Its own check says that this start has not worked, or it does not answer: it is started once more, or left."""
     sick, why = hold.sick + 1, why_sick(container)
-    turn.tell(hold, f"cannot start {hold.name}, try {sick}: {why}", NoteKind.WARNING)
+    turn.tell(hold, say("hold.try-failed", name=hold.name, number=sick, why=why), NoteKind.WARNING)
     # It took as long as a model may take to load: a second time is tried where it wishes to be healed, and no third.
-    mute = why == MUTE_AFTER
+    mute = why == _MUTE_AFTER
     if sick >= (1 + (container.heal is not None) if mute else turn.node.policy.retry.starts):
         # An unhealthy container is better than none: the next start could be one that does not work at all.
         turn.drop_hold(hold.key)
-        what = f"did not answer ({container.said})" if mute else "was unhealthy"
-        lose(turn, hold, f"it {what} after {counted(sick, 'start')}; it is left as it is")
+        unhealthy = say("hold.left-unhealthy", count=sick)
+        lose(turn, hold, say("hold.left-mute", said=container.said, count=sick) if mute else unhealthy)
         if mute and container.heal is not None:
             turn.put_healing(Healing(hold.key, life=container.run, since=turn.at, given_up=turn.at))
         return
@@ -127,29 +126,29 @@ def _ails(turn: Turn, hold: Hold, container: Container) -> None:
 def _ended_settling(turn: Turn, hold: Hold, container: Container, news: News) -> None:
     end = container.exit
     if news is News.DIED and end is not None:
-        turn.put_hold(failed_start(turn, hold, f"it exited with code {end.code} soon after"))
+        turn.put_hold(failed_start(turn, hold, say("hold.exited-soon", code=end.code)))
         if not has_failed(turn.node, hold):
             turn.commands.append(ReadOutput(turn.command_id("output"), "it did not stay up", hold.key, hold.name))
     elif news is News.ENDED_BY_PERSON:
-        why = "it has ended with code 0" if end is not None and end.code == 0 else "somebody has stopped it"
-        end_hold(turn, hold, why)
+        well = end is not None and end.code == 0
+        end_hold(turn, hold, say("hold.ended-well") if well else say("hold.somebody-has-stopped"))
     else:
         turn.drop_hold(hold.key)
-        lose(turn, hold, "it ended soon after its start, and it is not known who ended it")
+        lose(turn, hold, say("hold.ended-by-nobody-known"))
 
 
 def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
     """Its restart policy has begun another life, or is about to: that one is to settle."""
-    again = retried(turn, hold, "it ended soon after its start, and its restart policy starts it again", counts=True)
+    again = retried(turn, hold, say("hold.policy-starts-again"), counts=True)
     if again.attempt.tries >= turn.node.policy.retry.starts:
         turn.put_container(replace(container, unsteady=container.unsteady or turn.at))
-        lose(turn, hold, f"it did not stay up, {again.attempt.tries} times; its restart policy goes on")
+        lose(turn, hold, say("hold.policy-goes-on", count=again.attempt.tries))
         turn.drop_hold(hold.key)
         return
     until = turn.at + turn.node.policy.retry.settle
     run = "" if container.restarting else container.run  # Whichever life comes next is the one.
     turn.put_hold(replace(again, run=run, attempt=replace(again.attempt, retry_at=until)))
-    turn.tell(hold, f"{hold.name}: {again.attempt.error}", NoteKind.WARNING)
+    turn.tell(hold, say("word.because", what=hold.name, why=again.attempt.error), NoteKind.WARNING)
 
 
 def output_read(turn: Turn, fact: OutputRead) -> None:
@@ -157,8 +156,17 @@ def output_read(turn: Turn, fact: OutputRead) -> None:
     hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
     if fact.error or fact.gone or container is None:
         return  # It says nothing; that it died is told without.
-    written = one_line(fact.text.strip().replace("\n", " | "))
-    turn.tell(container, f"{container.name} wrote last: {written or 'nothing'}", NoteKind.RESULT)
+    written = one_line(fact.text.strip().replace("\n", " | ")) or say("hold.nothing")
+    turn.tell(container, say("hold.wrote-last", name=container.name, words=written), NoteKind.RESULT)
     if hold is not None and hold.attempt.tries and hold.attempt.error and hold.is_down:
-        error = f"{hold.attempt.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"
+        error = say("hold.failed-and-wrote", error=_bare(hold.attempt.error), words=written)
         turn.put_hold(replace(hold, attempt=replace(hold.attempt, error=error)))
+
+
+def _bare(error: str) -> str:
+    """Return the error without what was written before."""
+    if isinstance(error, Sentence) and error.id == "hold.failed-and-wrote":
+        before = error.args["error"]
+        assert isinstance(before, str)
+        return before
+    return error

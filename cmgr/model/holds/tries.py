@@ -8,7 +8,7 @@ from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 def retried(turn: Turn, hold: Hold, error: str, *, counts: bool, text: str = "") -> Hold:
@@ -30,12 +30,12 @@ def failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
     told, before = has_failed(turn.node, hold), hold.attempt.error
     hold = retried(turn, hold, error, counts=True)
     if not told or before not in ("", error):
-        turn.tell(hold, f"cannot start {hold.name}, try {hold.attempt.tries}: {error}", NoteKind.WARNING)
+        text = say("hold.try-failed", name=hold.name, number=hold.attempt.tries, why=error)
+        turn.tell(hold, text, NoteKind.WARNING)
     if hold.attempt.tries < retry.starts:
         return entered(hold, HoldState.DOWN)
     if not told:
-        every = span(retry.backoff_max)
-        text = f"{hold.name} has failed, and is tried again every {every}; now: cmgr resume {hold.to_type}"
+        text = say("hold.has-failed", name=hold.name, every=retry.backoff_max, typed=hold.to_type)
         turn.tell(hold, text, NoteKind.WARNING)
     return replace(entered(hold, HoldState.FAILED), attempt=replace(hold.attempt, retry_at=turn.at + retry.backoff_max))
 
@@ -48,7 +48,7 @@ def has_failed(node: Node, hold: Hold) -> bool:
 
 def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
     """Try again as long as it takes: the container is not to blame. The start stays ours, for it may have worked."""
-    text = f"cannot start {hold.name}, and it is tried until the runtime is well: {error}"
+    text = say("hold.start-is-unsure", name=hold.name, error=error)
     return retried(turn, hold, error, counts=False, text=text)
 
 
@@ -82,4 +82,4 @@ def try_with_new_daemon(turn: Turn, runtime: str) -> None:
         given_up = (h := turn.node.healings.get(hold.key)) is not None and h.given_up is not None
         if hold.state is HoldState.FAILED and hold.key.runtime == runtime and not given_up:
             try_anew(turn, hold)
-            turn.tell(hold, f"{hold.name} is tried again: {runtime} is a new daemon")
+            turn.tell(hold, say("hold.new-daemon", name=hold.name, runtime=runtime))

@@ -9,6 +9,7 @@ from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.documents import Document, Entry, EntryState, Seen
 from cmgr.model.values.services.groups import GroupPhase
+from cmgr.sentences.sentence import parts, say
 
 NEVER = Seen(None, -1)
 """Nothing is known of the document: it has not been read yet."""
@@ -131,14 +132,17 @@ def waited_for(document: Document) -> list[tuple[str, Entry]]:
     return [(name, entry) for name, entry in parts if state is not None and (entry.round, entry.state) != done]
 
 
-def why_waited_for(document: Document, parts: Iterable[tuple[str, Entry]]) -> str:
+def why_waited_for(document: Document, those: Iterable[tuple[str, Entry]]) -> str:
     """Return what these appliances have said of the document's phase."""
-    return "; ".join(
-        f"{name}: {entry.why or 'is ' + entry.state}"
-        if entry.why or entry.round == document.round
-        else f"{name} has not answered to round {document.round} yet"
-        for name, entry in parts
-    )
+    return parts(_why_waited_for(document, name, entry) for name, entry in those)
+
+
+def _why_waited_for(document: Document, name: str, entry: Entry) -> str:
+    if entry.why:
+        return say("word.because", what=name, why=entry.why)
+    if entry.round == document.round:
+        return say("group.part-is", name=name, state=entry.state)
+    return say("group.part-has-not-answered", name=name, round=document.round)
 
 
 def is_over(document: Document) -> bool:
@@ -157,16 +161,17 @@ def gate(engine: Engine, group: FleetGroup | None) -> str:
     if group is None or group.alone or (not group.whole and not group.held):
         return ""
     if not engine.up:
-        return f"the fleet's engine is away: {engine.why_down or 'it has not answered yet'}"
+        return say("group.engine-is-away", why=engine.why_down or say("group.engine-has-not-answered"))
     document = group.document
     if document is None:
-        return f"its document cannot be read: {group.seen.error or group.error}".removesuffix(": ")
+        error = group.seen.error or group.error
+        return say("group.document-cannot-be-read", error=error) if error else say("group.document-is-not-read")
     if is_out(engine, group):
-        return "this appliance was left out of it"
+        return say("group.was-left-out")
     if starts_here(group):
-        return "" if group.looked == document.round else "the last look before the start is not back yet"
+        return "" if group.looked == document.round else say("group.last-look")
     if document.phase is not GroupPhase.HALTING or document.round != group.held:
-        lost = ", ".join(unheard(group))
-        return f"{lost} has not written since the engine forgot it" if lost else "the others are told that it stops"
+        lost = unheard(group)
+        return say("group.has-not-written", names=lost) if lost else say("group.others-are-told")
     others = [part for part in waited_for(document) if part[0] != engine.name]
-    return why_waited_for(document, others) or "its start is being agreed on"
+    return why_waited_for(document, others) or say("group.start-is-agreed")

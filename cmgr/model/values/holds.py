@@ -15,6 +15,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
+from cmgr.sentences.sentence import Sentence
 
 _ONE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -143,7 +144,7 @@ class Attempt:
 
     tries: int = 0
     retry_at: datetime | None = None
-    error: str = ""
+    error: Sentence | str = ""
     command: ThisLife[CommandId | None] = None
     delays: ThisLife[int] = 0
     told: ThisLife[datetime | None] = None
@@ -190,10 +191,10 @@ class Hold:
     sick: int = 0
     inherited: bool = False
     wish: frozenset[ChipId] = frozenset()
-    short: str = ""
+    short: Sentence | str = ""
     beside: frozenset[ContainerKey] = frozenset()
     places: Mapping[ChipId, int] = field(default_factory=dict)
-    reason: str = ""
+    reason: Sentence | str = ""
     follows: frozenset[ContainerKey] = frozenset()
     anew: tuple[str, ...] = ()
     revived: ThisLife[str] = ""

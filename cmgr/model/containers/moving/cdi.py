@@ -15,6 +15,7 @@ from cmgr.model.values.messages.facts import CdiWritten
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.cdi import EVERY_CHIP, Device, Spec
 from cmgr.model.values.services.slots import Slot
+from cmgr.sentences.sentence import say
 
 _BACKOFF = timedelta(seconds=1)
 _BACKOFF_MAX = timedelta(seconds=60)
@@ -72,7 +73,7 @@ def cdi_written(turn: Turn, fact: CdiWritten) -> None:
         turn.node = replace(turn.node, cdi=replace(state, asked=None, written=specs, failures=0, error=""))
         return
     if fact.error != state.error:
-        turn.note(NoteKind.WARNING, f"cannot write the CDI files: {fact.error}")
+        turn.note(NoteKind.WARNING, say("slot.cannot-write-files", error=fact.error))
     failures = state.failures + 1
     retry_at = turn.at + backed_off(_BACKOFF, _BACKOFF_MAX, failures)
     failed = replace(state, asked=None, again=True, failures=failures, retry_at=retry_at, error=fact.error)

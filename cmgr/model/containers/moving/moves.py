@@ -16,7 +16,7 @@ from cmgr.model.homes import slots_asked_for
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
-from cmgr.model.values.chips import ChipId, listed, resolve
+from cmgr.model.values.chips import ChipId, resolve
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.messages.commands import NoteKind
@@ -24,9 +24,9 @@ from cmgr.model.values.messages.facts import ReserveOrdered, SlotOrdered, SlotRe
 from cmgr.model.values.node import Node, chips_of_slots
 from cmgr.model.values.services.containers import Container, ContainerKey, Spare
 from cmgr.model.values.services.slots import NAME, Reservation, Slot, slots_of
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
-NO_SPARE = "no spare of its kind is free"
+NO_SPARE = say("slot.no-spare")
 
 Chips = frozenset[ChipId]
 
@@ -46,44 +46,44 @@ def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None
     """Return why a slot of this name, or this container without one, cannot have these chips, in words."""
     absent = sorted(chips - node.chips.keys())
     if absent or not chips:
-        return f"there is no chip {absent[0]}" if absent else "it would have no chips"
+        return say("slot.no-chip", chip=absent[0]) if absent else say("slot.no-chips")
     for other in node.slots.values():
-        taken = (other.chips | other.wish) & chips
+        taken = sorted((other.chips | other.wish) & chips)
         if other.name != name and taken:
-            verb = "belongs" if len(taken) == 1 else "belong"
-            return f"{listed(taken)} {verb} to slot {other.name}"
+            return say("slot.chips-belong", chips=taken, slot=other.name)
     bad = sorted(chips & node.isolations.keys())
     if bad:
         return isolated_words(node, bad[0])
     for container in node.containers.values():
         on = container.chips & chips
         if on and container.key != key and name not in slots_of(container) and (how := how_given(node, container)):
-            return f"{container.name} {how} {listed(on)}"
+            return say("slot.has-its-chips", name=container.name, how=how, chips=sorted(on))
     for hold in node.holds.values():
         on = (hold.chips | hold.wish) & chips
         if on and hold.keeps_chips and hold.key != key and name not in slots_asked_for(node, hold.key):
-            return f"{hold.name} is to be started on {listed(on)}"
+            return say("slot.starts-on", name=hold.name, chips=sorted(on))
     return ""
 
 
 def slot_ordered(turn: Turn, fact: SlotOrdered) -> None:
     """Make the slot, or give it other chips; where that cannot be, nothing happens: who has ordered it looks."""
     slot = turn.node.slots.get(fact.name)
-    chips = fact.chips or to_hand_out(turn.node, fact.count)
+    chips, who = fact.chips or to_hand_out(turn.node, fact.count), fact.who
     if not NAME.fullmatch(fact.name) or why_not(turn.node, fact.name, chips):
         return
     if slot is None:
-        turn.put_slot(Slot(fact.name, chips, chips, turn.at, f"{fact.who} made it"))
-        turn.note(NoteKind.ACTION, f"{fact.who} made slot {fact.name}: {listed(chips)}")
+        turn.put_slot(Slot(fact.name, chips, chips, turn.at, say("slot.made-by", who=who)))
+        turn.note(NoteKind.ACTION, say("slot.made", who=who, slot=fact.name, chips=sorted(chips)))
         _resettle(turn, fact.name)
     elif len(chips) == len(slot.chips) and slot.given != chips:
-        turn.note(NoteKind.ACTION, f"{fact.who} ordered that slot {fact.name} has {listed(chips)}")
-        turn.put_slot(replace(slot, wish=chips, reason=f"{fact.who} ordered it"))
+        turn.note(NoteKind.ACTION, say("slot.chips-ordered", who=who, slot=fact.name, chips=sorted(chips)))
+        turn.put_slot(replace(slot, wish=chips, reason=say("slot.ordered-by", who=who)))
         if fact.stop:
             _hold_users(turn, fact.name)
     elif slot.given == chips:
         if slot.wish:
-            turn.note(NoteKind.ACTION, f"{fact.who} took back that slot {fact.name} gets {listed(slot.wish)}")
+            text = say("slot.order-taken-back", who=who, slot=fact.name, chips=sorted(slot.wish))
+            turn.note(NoteKind.ACTION, text)
         turn.put_slot(replace(slot, wish=frozenset(), home=chips))
 
 
@@ -91,7 +91,7 @@ def slot_remove_ordered(turn: Turn, fact: SlotRemoveOrdered) -> None:
     """Take the slot away, unless a container asks for it."""
     if fact.name in turn.node.slots and not users_of(turn.node, fact.name):
         turn.drop_slot(fact.name)
-        turn.note(NoteKind.ACTION, f"{fact.who} removed slot {fact.name}")
+        turn.note(NoteKind.ACTION, say("slot.removed", who=fact.who, slot=fact.name))
 
 
 def to_reserve(node: Node, fact: ReserveOrdered) -> Chips:
@@ -106,7 +106,8 @@ def reserve_ordered(turn: Turn, fact: ReserveOrdered) -> None:
         return
     kept = {chip: Reservation(chip, fact.until, fact.who, fact.asker) for chip in sorted(chips)}
     turn.node = replace(turn.node, reservations={**turn.node.reservations, **kept})
-    turn.note(NoteKind.ACTION, f"{fact.who} reserved {listed(chips)} for {span(fact.until - turn.at)}")
+    text = say("slot.reserved", who=fact.who, chips=sorted(chips), length=fact.until - turn.at)
+    turn.note(NoteKind.ACTION, text)
 
 
 def lapse(turn: Turn) -> None:
@@ -130,7 +131,7 @@ def _hold_users(turn: Turn, slot: str) -> None:
     for container in users_of(turn.node, slot):
         # Its unit, which covers a container, asks for the slot, too.
         if container.running and container.enabled and not is_covered(turn.node, container):
-            hold_to_move(turn, container, f"the other chips of slot {slot}")
+            hold_to_move(turn, container, say("slot.other-chips", slot=slot))
 
 
 def move(turn: Turn, *, only_short: bool = False) -> None:
@@ -163,7 +164,7 @@ def why_moved(_turn: Turn, hold: Hold) -> str | None:
     """Return the reason of a stop or start that gives it other chips; None for any other."""
     if hold.cause is not Cause.MOVE:
         return None
-    return "it gets other chips" if hold.is_to_end else "it has other chips"
+    return say("slot.gets-others") if hold.is_to_end else say("slot.has-others")
 
 
 def moves_still(turn: Turn, hold: Hold) -> bool | None:
@@ -178,17 +179,18 @@ def _obey(turn: Turn, slot: Slot) -> None:
     why = why_not(turn.node, slot.name, slot.wish)
     if why:
         turn.put_slot(replace(slot, wish=frozenset()))
-        turn.note(NoteKind.WARNING, f"slot {slot.name} keeps {listed(slot.chips)}: {why}")
+        turn.note(NoteKind.WARNING, say("slot.keeps", slot=slot.name, chips=sorted(slot.chips), why=why))
         return
-    turn.note(NoteKind.RESULT, f"slot {slot.name} has {listed(slot.wish)} now, and had {listed(slot.chips)}")
+    text = say("slot.has-now", slot=slot.name, chips=sorted(slot.wish), before=sorted(slot.chips))
+    turn.note(NoteKind.RESULT, text)
     _give(turn, replace(slot, home=slot.wish, without=frozenset(), short=""), slot.wish, slot.reason)
 
 
 def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
     without = frozenset(slot.without & turn.node.isolations.keys()) if _agree(users, slot.given) else frozenset()
     if without != slot.without:
-        back = f"{listed(slot.without - without)} is in use again" if without else "it has all its chips again"
-        slot = _give(turn, replace(slot, without=without), slot.chips, back)
+        back = say("slot.in-use-again", chips=sorted(slot.without - without))
+        slot = _give(turn, replace(slot, without=without), slot.chips, back if without else say("slot.is-whole-again"))
     waiting = [
         hold for c in users if (hold := turn.node.holds.get(c.key)) is not None and hold.state is not HoldState.FAILED
     ]
@@ -205,11 +207,15 @@ def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
             _go_short(turn, slot, bad, why)
         elif not slot.short:
             turn.put_slot(replace(slot, short=NO_SPARE))
-            turn.note(NoteKind.WARNING, f"slot {slot.name} stays on {listed(slot.chips)}: {NO_SPARE}", ring)
+            text = say("slot.stays", slot=slot.name, chips=sorted(slot.chips), why=NO_SPARE)
+            turn.note(NoteKind.WARNING, text, ring)
         return
-    text = f"{slot.name} moves from {listed(slot.chips - chips)} ({why}) to {listed(chips - slot.chips)}"
+    gone, new = sorted(slot.chips - chips), sorted(chips - slot.chips)
     for hold in waiting:
-        turn.note(NoteKind.HOLD, text if hold.name == slot.name else f"slot {text}", ring, container=hold.key)
+        text = say("slot.moves", slot=slot.name, gone=gone, why=why, new=new)
+        if hold.name == slot.name:
+            text = say("slot.container-moves", name=hold.name, gone=gone, why=why, new=new)
+        turn.note(NoteKind.HOLD, text, ring, container=hold.key)
     _give(turn, replace(slot, without=frozenset(), short=""), chips, why)
 
 
@@ -226,9 +232,9 @@ def _agree(users: list[Container], left: Chips) -> bool:
 
 def _go_short(turn: Turn, slot: Slot, bad: Chips, why: str) -> None:
     """Give only the chips that are left."""
-    left = slot.chips - bad
-    text = f"slot {slot.name} gives {len(left)} of its {len(slot.chips)} chips, without {listed(bad)} ({why})"
-    turn.note(NoteKind.WARNING, f"{text}: {NO_SPARE}", turn.ring_for(slot.chips))
+    left, all_ = len(slot.chips - bad), len(slot.chips)
+    text = say("slot.gives-fewer", slot=slot.name, left=left, all=all_, without=sorted(bad), why=why, short=NO_SPARE)
+    turn.note(NoteKind.WARNING, text, turn.ring_for(slot.chips))
     _give(turn, replace(slot, without=bad, short=NO_SPARE), slot.chips, why)
 
 

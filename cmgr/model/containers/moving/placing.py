@@ -15,13 +15,14 @@ from cmgr.model.homes import given_away, home_of
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.successors import former, successor
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import MoveOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, Spare
 from cmgr.model.values.services.slots import can_be_placed
+from cmgr.sentences.sentence import say
 
 Chips = frozenset[ChipId]
 
@@ -35,23 +36,24 @@ def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
     if not held and not (container.running and fact.stop):
         return
     if hold is not None and hold.wish and fact.chips == hold.chips:
-        text = f"{fact.who} took back that {container.name} gets {listed(hold.wish)}"
+        text = say("slot.container-taken-back", who=fact.who, name=container.name, chips=sorted(hold.wish))
         turn.note(NoteKind.ACTION, text, container=fact.key)
         turn.put_hold(replace(hold, wish=frozenset()))
         return
-    turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
-    hold_to_move(turn, container, listed(fact.chips), fact.chips)
+    text = say("slot.container-ordered", who=fact.who, name=container.name, chips=sorted(fact.chips))
+    turn.note(NoteKind.ACTION, text, container=fact.key)
+    hold_to_move(turn, container, say("ring.chips", chips=sorted(fact.chips)), fact.chips)
 
 
 def why_not_placed(node: Node, container: Container, chips: Chips) -> str:
     """Return why the container cannot be given these chips, in words."""
     home, name = home_of(node, container), container.name
     if container.tied:
-        return f"{name} {container.tied}"
+        return say("slot.is-tied", name=name, tied=container.tied)
     if _is_divided(node, container):
-        return f"{name} is on a chip that is divided into shares: only one on a slot moves from there"
+        return say("slot.is-on-shares", name=name)
     if len(chips) != len(home):
-        return f"{name} was made for {listed(home)}: as many chips are to be given"
+        return say("slot.as-many", name=name, chips=sorted(home))
     return why_not(node, "", chips, container.key)
 
 
@@ -83,10 +85,11 @@ def place(turn: Turn, *, only_short: bool = False) -> None:
 def _obey(turn: Turn, hold: Hold, container: Container) -> None:
     why = why_not_placed(turn.node, container, hold.wish)
     if why:
-        turn.note(NoteKind.WARNING, f"{hold.name} keeps {listed(hold.chips)}: {why}", container=hold.key)
+        text = say("slot.container-keeps", name=hold.name, chips=sorted(hold.chips), why=why)
+        turn.note(NoteKind.WARNING, text, container=hold.key)
         turn.put_hold(replace(hold, wish=frozenset()))
         return
-    text = f"{hold.name} gets {listed(hold.wish)}, and had {listed(hold.chips)}"
+    text = say("slot.container-gets", name=hold.name, chips=sorted(hold.wish), before=sorted(hold.chips))
     turn.note(NoteKind.RESULT, text, turn.ring_for(hold.wish), container=hold.key)
     _give(turn, hold, hold.wish)
 
@@ -99,18 +102,23 @@ def _leave_bad(turn: Turn, hold: Hold, container: Container) -> None:
             turn.put_hold(replace(hold, short=""))
         return
     chips = _as_many(turn.node, kept, home)
-    why = bad[min(bad)] if bad else ""
+    name, why = hold.name, bad[min(bad)] if bad else ""
     if chips:
-        gone = f"{listed(hold.chips - chips or hold.chips)}{f' ({why})' if why else ''}"
-        turn.tell(hold, f"{hold.name} moves from {gone} to {listed(chips - hold.chips)}")
+        gone, new = sorted(hold.chips - chips or hold.chips), sorted(chips - hold.chips)
+        moves = say("slot.container-moves", name=name, gone=gone, why=why, new=new)
+        turn.tell(hold, moves if why else say("slot.container-moves-home", name=name, gone=gone, new=new))
         _give(turn, hold, chips)
     elif bad and 0 < container.min_chips <= len(kept):
-        text = f"{hold.name} gets {len(kept)} of its {len(home)} chips, without {listed(bad)} ({why}): {NO_SPARE}"
+        left, all_ = len(kept), len(home)
+        text = say(
+            "slot.container-gets-fewer", name=name, left=left, all=all_, without=sorted(bad), why=why, short=NO_SPARE
+        )
         turn.tell(hold, text, NoteKind.WARNING)
         _give(turn, replace(hold, short=NO_SPARE), kept)
     elif bad and not hold.short:
         turn.put_hold(replace(hold, short=NO_SPARE))
-        turn.tell(hold, f"{hold.name} stays on {listed(hold.chips)}: {NO_SPARE}", NoteKind.WARNING)
+        text = say("slot.container-stays", name=name, chips=sorted(hold.chips), why=NO_SPARE)
+        turn.tell(hold, text, NoteKind.WARNING)
 
 
 def _bad_chips(node: Node, hold: Hold) -> Mapping[ChipId, str]:

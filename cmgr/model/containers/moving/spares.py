@@ -9,6 +9,7 @@ from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.node import Node, unmanaged
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import NO_RESTART, Container
+from cmgr.sentences.sentence import say
 
 Chips = frozenset[ChipId]
 
@@ -42,16 +43,16 @@ def how_given(node: Node, container: Container) -> str:
     That it is held is not asked here.
     """
     if container.running:
-        return "runs on"
+        return say("slot.runs-on")
     if container.wanted:
-        return "is down, and is to run again on"
+        return say("slot.is-to-run-on")
     runtime = node.runtimes.get(container.key.runtime)
     if runtime is None or container.restart_policy == NO_RESTART:
         return ""
     # Its daemon starts some again when it comes up, of which the books do not tell before a list.
     since = runtime.restarted
     silent = runtime.why_down or runtime.listed is None or (since is not None and runtime.listed < since)
-    return f"may come back with {runtime.name} on" if silent else ""
+    return say("slot.may-come-back-on", runtime=runtime.name) if silent else ""
 
 
 def _is_fit(node: Node, chip: ChipId, *, now: bool) -> bool:

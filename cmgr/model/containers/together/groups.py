@@ -35,7 +35,7 @@ from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrd
 from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.services.containers import Container, ContainerKey, full_name
 from cmgr.model.values.services.groups import Group, GroupPhase, over
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 
 def couple(turn: Turn) -> None:
@@ -72,7 +72,8 @@ def _called(turn: Turn, group: Group) -> Group:
     if group.phase is GroupPhase.HALTING:
         group = replace(group, round=document.round)
     else:
-        group = begin(turn, group, f"{document.by}: {document.cause}", number=document.round)
+        cause = say("word.because", what=document.by, why=document.cause)
+        group = begin(turn, group, cause, number=document.round)
     known = turn.node.fleet_groups[group.name]
     turn.put_fleet_group(replace(known, held=document.round, alone=False, looked=0))
     if document.ordered and document.by != turn.node.engine.name:
@@ -110,18 +111,21 @@ def _stops_all(turn: Turn, hold: Hold) -> bool:
 
 def _why_held(turn: Turn, hold: Hold) -> str:
     if hold.cause is Cause.HEAL:
-        return f"{hold.name} {'died by itself' if hold.died else 'is unhealthy'}"
+        return say("group.died", name=hold.name) if hold.died else say("group.is-unhealthy", name=hold.name)
     if hold.attempt.tries and hold.attempt.error:
-        return f"{hold.name}: {hold.attempt.error}"
+        return say("word.because", what=hold.name, why=hold.attempt.error)
     ring = turn.ring_for(hold.chips)
     faults = handled_faults(turn.node, ring) if ring is not None and hold.episode else []
     isolated = sorted(hold.chips & turn.node.isolations.keys())
     if hold.episode and isolated and not faults:
-        return f"{hold.name} stops, for {isolated_words(turn.node, isolated[0])}"
+        return say("group.stops-as-isolated", name=hold.name, why=isolated_words(turn.node, isolated[0]))
+    if not hold.episode:
+        return say("group.is-held", name=hold.name)
+    for fault in faults[:1]:
+        what = say("ring.fault-on-chip", code=fault.code, level=fault.level.name, chip=fault.chip)
+        return say("group.stops-for", name=hold.name, fault=what)
     order = turn.node.reset_orders.get(ring.id) if ring is not None else None
-    wanted = f"an ordered {order.what if order is not None else 'reset'}"
-    what = f"{faults[0].code} ({faults[0].level.name}) on chip {faults[0].chip}" if faults else wanted
-    return f"{hold.name} stops for {what}" if hold.episode else f"{hold.name} is held"
+    return say("group.stops-for-order", name=hold.name, what=order.what if order is not None else "reset")
 
 
 def begin(turn: Turn, group: Group, cause: str, hold: Hold | None = None, *, number: int = 0) -> Group:
@@ -133,7 +137,7 @@ def begin(turn: Turn, group: Group, cause: str, hold: Hold | None = None, *, num
         turn.put_fleet_group(replace(known, held=0, alone=False))  # It is this appliance's own, until all agree.
     number = number or max(group.round, known.round if known is not None else 0) + 1
     ring = turn.ring_for(hold.chips) if hold is not None else None
-    turn.note(NoteKind.HOLD, f"group {group.name}: round {number} begins, all members stop: {cause}", ring)
+    turn.note(NoteKind.HOLD, say("group.begins", group=group.name, round=number, cause=cause), ring)
     return Group(
         group.name,
         GroupPhase.HALTING,
@@ -156,7 +160,7 @@ def _halting(turn: Turn, group: Group) -> Group:
     group = replace(group, members=_still_down(turn, keys), missing=group.missing - back)
     known, obstacle = turn.node.fleet_groups.get(group.name), group_obstacle(turn.node, group, turn.at)
     if not group.members and (known is None or obstacle is None):
-        turn.note(NoteKind.HOLD, f"group {group.name}: round {group.round} is over: no member is held any more")
+        turn.note(NoteKind.HOLD, say("group.over-as-none-is-held", group=group.name, round=group.round))
         return over(group, turn.at, "given back")
     if obstacle is not None:
         if known is not None and starts_here(known) and obstacle.kind is Block.CHIP:
@@ -164,7 +168,7 @@ def _halting(turn: Turn, group: Group) -> Group:
         return group
     if gate(turn.node.engine, known):
         return group
-    turn.note(NoteKind.HOLD, f"group {group.name}: all members are down and can be started")
+    turn.note(NoteKind.HOLD, say("group.all-are-down", group=group.name))
     return replace(group, phase=GroupPhase.STARTING, since=turn.at, up=frozenset())
 
 
@@ -177,10 +181,8 @@ def _hold_member(turn: Turn, group: Group, container: Container) -> None:
     if not container.running and (hold is not None or not _died_with_it(turn, group, container)):
         return
     hold_with_group(turn, container)
-    text = f"{container.name} will be stopped, and started again with its group {group.name}"
-    if not container.running:
-        text = f"{container.name} died by itself and will be started again with its group {group.name}"
-    turn.tell(container, text)
+    text = say("group.will-stop", name=container.name, group=group.name)
+    turn.tell(container, text if container.running else say("group.died-too", name=container.name, group=group.name))
 
 
 def _died_with_it(turn: Turn, group: Group, container: Container) -> bool:
@@ -202,8 +204,8 @@ def _starting(turn: Turn, group: Group) -> Group:
     group = _begun_anew(turn, replace(group, up=up) if up != group.up else group)
     if group.phase is GroupPhase.HALTING or held:
         return group
-    length = span(turn.at - group.began) if group.began is not None else ""
-    turn.note(NoteKind.RESULT, f"group {group.name}: round {group.round} is over: its members run again after {length}")
+    length = turn.at - (group.began or turn.at)
+    turn.note(NoteKind.RESULT, say("group.over", group=group.name, round=group.round, length=length))
     return over(group, turn.at, "resumed" if _still_down(turn, group.out) else "recovered")
 
 
@@ -212,16 +214,20 @@ def _why_not(turn: Turn, group: Group, hold: Hold) -> str:
     if hold.key in group.up:
         return _why_held(turn, hold)
     if hold.state is HoldState.FAILED and not is_due(hold, turn.at):
-        return f"{hold.name} cannot be started: {hold.attempt.error}"
+        return say("hold.cannot-be-started", name=hold.name, why=hold.attempt.error)
     blocker = own_blocker(turn.node, hold)
-    return f"{hold.name} cannot be started any more: {blocker.why}" if blocker.kind is Block.CHIP else ""
+    if blocker.kind is not Block.CHIP:
+        return ""
+    return say("group.cannot-start-any-more", name=hold.name, why=blocker.why)
 
 
 def why_coupled(turn: Turn, hold: Hold) -> str:
     """Return the reason of a stop or start for the container's group; nothing for any other."""
     container = turn.node.containers.get(hold.key)
     group = turn.node.groups.get(container.group) if container is not None else None
-    return f"round {group.round} of group {group.name}" if group is not None and hold.cause is Cause.GROUP else ""
+    if group is None or hold.cause is not Cause.GROUP:
+        return ""
+    return say("group.for-round", round=group.round, group=group.name)
 
 
 def stops_with_group(turn: Turn, hold: Hold) -> bool | None:
@@ -234,15 +240,15 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
     if fact.back:
         _take_back(turn, fact)
         return
-    said = f": {fact.reason}" if fact.reason else ""
-    turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} is restarted{said}")
+    turn.note(NoteKind.ACTION, _for(say("group.restart-ordered", who=fact.who, group=fact.group), fact.reason))
     if observing(turn.node):
-        turn.note(NoteKind.WARNING, f"group {fact.group} is not restarted: {why_idle(turn.node)}")
+        turn.note(NoteKind.WARNING, say("group.is-not-restarted", group=fact.group, why=why_idle(turn.node)))
         return
     members = [c for c in members_of(turn.node, fact.group) if is_coupled(turn.node, c) and not blocks_its_group(c)]
     if not members:
         return
-    group = begin(turn, turn.node.groups.get(fact.group) or Group(fact.group), f"ordered by {fact.who}{said}")
+    cause = _for(say("group.ordered-by", who=fact.who), fact.reason)
+    group = begin(turn, turn.node.groups.get(fact.group) or Group(fact.group), cause)
     known, down = turn.node.fleet_groups.get(fact.group), {c.key for c in members if not c.running}
     if known is not None and (known.whole or left_out(known) or known.in_round):
         # The others take it in from now on: it is no longer this appliance's to take back.
@@ -252,16 +258,21 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
     turn.put_group(_halting(turn, _take_in(turn, group)))
 
 
+def _for(text: str, reason: str) -> str:
+    return say("word.because", what=text, why=reason) if reason else text
+
+
 def _take_back(turn: Turn, fact: GroupRestartOrdered) -> None:
     """End the round that a person has ordered: who was to be stopped runs on, who was stopped is started again."""
     group = turn.node.groups.get(fact.group)
     if group is None or not group.can_be_taken_back:
         return
-    turn.note(NoteKind.ACTION, f"{fact.who} took back the restart of group {group.name} that {group.ordered} ordered")
+    text = say("group.restart-taken-back", who=fact.who, group=group.name, by=group.ordered)
+    turn.note(NoteKind.ACTION, text)
     held = [hold for key in sorted(group.members) if (hold := turn.node.holds.get(key)) and hold.cause is Cause.GROUP]
     for hold in held:
         if hold.key in group.taken and hold.is_down:
-            hand_back(turn, hold, "it was down before")
+            hand_back(turn, hold, say("group.was-down-before"))
     left = frozenset(hold.key for hold in held if hold.key in turn.node.holds)
     turn.put_group(over(replace(group, out=group.out | left), turn.at, "taken back"))
 
@@ -288,8 +299,12 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
     says not to.
     """
     group, known = turn.node.groups.get(fact.group), turn.node.fleet_groups.get(fact.group)
-    for_whom = ", ".join(sorted(fact.without)) or ("any other appliance" if fact.alone else "nobody")
-    turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} waits for {for_whom}")
+    text = say("group.starts-what-it-can", who=fact.who, group=fact.group)
+    if fact.without:
+        text = say("group.goes-on-without", who=fact.who, group=fact.group, names=sorted(fact.without))
+    elif fact.alone:
+        text = say("group.starts-alone", who=fact.who, group=fact.group)
+    turn.note(NoteKind.ACTION, text)
     if known is not None and fact.without:
         # The round may be over by now: nobody is left out of the next one.
         without = known.without | fact.without if known.in_round else known.without

@@ -10,6 +10,7 @@ from cmgr.model.scope import in_group
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import say
 
 
 def stops_before(turn: Turn, hold: Hold) -> str:
@@ -18,7 +19,7 @@ def stops_before(turn: Turn, hold: Hold) -> str:
         return ""
     first = [h for h in needing_holds(turn.node, hold) if _is_being_stopped(turn, h)]
     first += [o for o in _of_same_order(turn, hold) if o.order > hold.order and _is_being_stopped(turn, o)]
-    return f"{min(h.name for h in first)} is stopped first" if first else ""
+    return say("hold.stopped-first", name=min(h.name for h in first)) if first else ""
 
 
 def _is_being_stopped(turn: Turn, other: Hold) -> bool:
@@ -34,9 +35,9 @@ def starts_before(turn: Turn, hold: Hold) -> str | None:
         needed = needed_holds(turn.node, hold)
         first = [o.name for o in needed if is_coming(turn.node, o) and not _had_its_time(turn, o)]
     if first:
-        return f"{min(first)} is started first"
+        return say("hold.started-first", name=min(first))
     until = unready_until(turn.node, hold)
-    return "what it needs runs and is not ready yet" if until is not None and turn.at < until else None
+    return say("hold.needed-not-ready") if until is not None and turn.at < until else None
 
 
 def order_times(node: Node) -> Iterator[datetime]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.services.containers import ContainerKey
+from cmgr.sentences.sentence import Sentence
 
 MOST_ROUNDS = 8
 """So many of the last rounds of a group are remembered."""
@@ -47,7 +48,7 @@ class Group:
     round: int = 0
     since: datetime | None = None
     began: datetime | None = None
-    cause: str = ""
+    cause: Sentence | str = ""
     members: frozenset[ContainerKey] = frozenset()
     up: frozenset[ContainerKey] = frozenset()
     out: frozenset[ContainerKey] = frozenset()

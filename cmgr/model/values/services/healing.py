@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.handling.policy import HealPolicy, backed_off
 from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, Heal
+from cmgr.sentences.sentence import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,6 @@ class Healing:
         return Healing(self.key, self.times)
 
 
-HANGS = "hangs"
-MUTE = "does not answer"
-CUT_OFF = "is cut off from the container in whose namespaces it runs"
-BARRED = "cannot reach its chips any more"
-
-
 @dataclass(frozen=True, slots=True)
 class Hang:
     """A container that does nothing any more, as far as its chips and processes show: in this life of it, since then.
@@ -70,19 +65,21 @@ def ailment(container: Container, healing: Healing, *, hangs: bool = False) -> s
         return ""
     if container.running:
         if container.says == UNHEALTHY:
-            return UNHEALTHY if container.health == UNHEALTHY else MUTE
+            return say("heal.unhealthy") if container.health == UNHEALTHY else say("heal.mute")
         if hangs:
-            return HANGS
-        return CUT_OFF if container.rejoins else BARRED if container.barred else ""
+            return say("heal.hangs")
+        if container.rejoins:
+            return say("heal.cut-off")
+        return say("heal.barred") if container.barred else ""
     end = container.exit
     if end is None or not end.by_itself or healing.life != container.run:
         return ""
-    return f"exited with code {end.code}"
+    return say("heal.exited", code=end.code)
 
 
 def worded(ailment: str) -> str:
     """Return the ailment in words that follow a name."""
-    return f"is {ailment}" if ailment == UNHEALTHY else ailment
+    return say("heal.is-unhealthy") if ailment == UNHEALTHY else ailment
 
 
 def limit_of(policy: HealPolicy, heal: Heal | None) -> int:

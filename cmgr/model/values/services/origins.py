@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +24,4 @@ class Origin:
 
     @property
     def words(self) -> str:
-        return f"its {self.kind} is {self.root}" if self.root else ""
+        return say("container.origin", kind=self.kind, root=self.root) if self.root else ""

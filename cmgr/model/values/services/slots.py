@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import Sentence
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 """A slot's name: it is part of a device's name, and of a file's."""
@@ -24,9 +25,9 @@ class Slot:
     chips: frozenset[ChipId]
     home: frozenset[ChipId]
     since: datetime
-    reason: str
+    reason: Sentence | str
     wish: frozenset[ChipId] = frozenset()
-    short: str = ""
+    short: Sentence | str = ""
     without: frozenset[ChipId] = frozenset()
 
     @property
