@@ -57,6 +57,12 @@ def test_numbers_and_spans_are_said_as_each_language_has_them() -> None:
     assert say("ring.tested", chips=[0, 1]) == "chips 0-1 are tested"
 
 
+def test_a_text_that_each_language_has_of_its_own_is_english_where_another_has_none() -> None:
+    both, one = say("fault.meaning", meaning=["link down", "链路断开"]), say("fault.meaning", meaning=["link down", ""])
+    assert both == one == "link down"
+    assert [in_language(text, CHINESE) for text in (both, one)] == ["链路断开", "link down"]
+
+
 def test_whole_sentences_are_joined_and_a_bare_one_stays_as_it_is() -> None:
     joined = parts(["", WAITS, say("ring.taken")])
     assert joined == f"{WAITS}; the driver took the reset"

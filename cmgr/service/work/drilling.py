@@ -22,7 +22,6 @@ from cmgr.model.values.messages.facts import Remarked
 from cmgr.ports import ChipDriver, Drilling, SoftFault
 from cmgr.sentences.sentence import say
 from cmgr.service.part import Part
-from cmgr.words import span
 
 RAISES = 20.0
 """So many seconds it may take until the fault is raised."""
@@ -102,11 +101,11 @@ class Drills(Part):
                 raise CmgrError(_cannot(chip.id, say("error.drills-now", who=other.who, chip=other.chip.id)))
             self._drill = drill  # From now on it can be ended.
             begun = self._begun(drill, fault, length)
-        lasts = f"{fault.code} on chip {chip.id}, for {span(length)} at most"
-        self._tell(Remarked(f"{who} ordered a drill: the driver itself raises {lasts}", chip.ring))
+        raises = say("drill.raises", who=who, code=fault.code, chip=chip.id, length=length)
+        self._tell(Remarked(raises, chip.ring))
         Thread(target=self._look_after, args=(drill, begun), name="drill", daemon=True).start()
         if not drill.known.wait(RAISES):
-            drill.end("it was not raised in time")
+            drill.end(say("drill.not-in-time"))
             raise CmgrError(_cannot(chip.id, say("error.not-raised", length=timedelta(seconds=RAISES))))
         if not drill.raised and (ended := drill.ended) is not None:
             raise CmgrError(_cannot(chip.id, _said(ended)))
@@ -128,7 +127,7 @@ class Drills(Part):
         drill = self._drill
         if drill is None:
             raise CmgrError(say("error.no-drill"), hint="cmgr status")
-        drill.end(f"{who} ended it")
+        drill.end(say("drill.ended-by", who=who))
         return drill
 
     def codes(self, action: ResetRing) -> frozenset[str]:
@@ -139,14 +138,14 @@ class Drills(Part):
         drill, codes = self._drill, frozenset[str](action.codes)
         if drill is None or drill.chip.id not in action.chips:
             return codes
-        drill.end("the reset of its ring begins")
+        drill.end(say("drill.reset-begins"))
         drill.over.wait(ENDS)
         return frozenset() if drill.code in codes else codes
 
     def close(self) -> None:
         """End it: the program does so, whether or not anybody waits for that."""
         if (drill := self._drill) is not None:
-            drill.end("cmgr ends")
+            drill.end(say("drill.cmgr-ends"))
 
     def _look_after(self, drill: Drill, begun: Begun) -> None:
         while (ended := begun.wait(_LOOK_EVERY, _NEVER)) is None:
@@ -156,11 +155,11 @@ class Drills(Part):
         drill.line.close()
         chip = drill.chip.id
         if not drill.raised:
-            text = f"the drill on chip {chip} has raised no fault: {_said(ended)}"
+            text = say("drill.raised-none", chip=chip, why=_said(ended))
         elif ended.well:
-            text = f"the drill on chip {chip} is over: {drill.why or ended.output}"
+            text = say("drill.chip-over", chip=chip, why=drill.why or ended.output)
         else:
-            text = f"{drill.code} of the drill on chip {chip} may not be over: {_said(ended)}"
+            text = say("drill.may-go-on", code=drill.code, chip=chip, why=_said(ended))
         self._tell(Remarked(text, drill.chip.ring, loud=not (drill.raised and ended.well)))
         drill.known.set()
         drill.over.set()
@@ -172,4 +171,4 @@ def _cannot(chip: ChipId, why: str) -> str:
 
 def _said(ended: Ended) -> str:
     lines = ended.output.removeprefix("cmgr: ").splitlines()
-    return lines[0] if lines else ended.why or f"exit code {ended.code}"
+    return lines[0] if lines else ended.why or say("drill.exit-code", code=ended.code or 0)
