@@ -11,6 +11,7 @@ from cmgr.errors import ServiceDown, ServiceHangs, chain
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.outages import summed
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import say
 from cmgr.service.door import records
 from cmgr.service.timing.period import quarter_of
 from cmgr.store.reader import Reader
@@ -27,7 +28,7 @@ def status(config: Config, database: Reader, why: ServiceDown) -> "shapes.Status
     down = view.quarter(asked.name, summed(database.downtime(*asked.days)))
     own = view.Own("stopped", config.driver, tuple(config.runtimes), downtime=down)
     if isinstance(why, ServiceHangs):
-        hangs = Trouble(TroubleKind.SERVICE, "", "the service hangs", chain(why), why.hint)
+        hangs = Trouble(TroubleKind.SERVICE, "", say("trouble.hangs-itself"), chain(why), why.hint)
         own = replace(own, state="hangs", pid=why.pid, troubles=(hangs,))
     return view.status(_node(config, database), own, now)
 

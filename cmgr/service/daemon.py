@@ -26,6 +26,7 @@ from cmgr.model.values.node import SYSTEMD, brought_by_image, known_runtimes, on
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Runtime
 from cmgr.runtimes import open_runtimes
+from cmgr.sentences.sentence import say
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
@@ -302,8 +303,8 @@ class Service:
         found = [*self._loop.hang(self._clock.now())]
         found += [trouble for part in self._parts for trouble in part.troubles()]
         if self._loop.bugs:
-            text = f"{self._loop.bugs} decisions met a bug"
-            found.append(Trouble(TroubleKind.BUG, "", text, "please report it", "journalctl -u cmgr -p err"))
+            text, why = say("trouble.bugs", count=self._loop.bugs), say("trouble.please-report")
+            found.append(Trouble(TroubleKind.BUG, "", text, why, "journalctl -u cmgr -p err"))
         return tuple(found)
 
     def own(self) -> view.Own:

@@ -109,8 +109,8 @@ class Loop:
         """Yield that this thread has not come back for too long, if it serves. Any thread."""
         since = self._back
         if since is not None and now - since > HANGS:
-            why = "its deciding thread does not come back: nothing is decided, and no order is taken"
-            yield Trouble(TroubleKind.SERVICE, "", "the service hangs", why, say("error.to-end-it"), since)
+            text, why = say("trouble.hangs-itself"), say("trouble.decides-nothing")
+            yield Trouble(TroubleKind.SERVICE, "", text, why, say("error.to-end-it"), since)
 
     def drain(self) -> None:
         """Book the answers that came in last. Nothing is sent any more: the next life does that."""

@@ -21,6 +21,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.outages import Spent
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import say
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import advised, called, isolation_hint, overdue, ring_hint, runtime_hint
 from cmgr.view.containers import DOWN, Down, containers, down
@@ -218,8 +219,10 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
     known, report, isolation = node.chips[chip], node.reports.get(chip), node.isolations.get(chip)
     processes = report.processes if report is not None and not report.error else ()
     what = isolation_hint(node, [chip]) if isolation is not None else ""
-    kept_free = ", ".join(f"{code}: {wrong.pre_isolated_words(node, code)}" for code in pre_isolating(node, chip))
-    reason = wrong.unfit(node, chip) or kept_free
+    kept_free = [
+        say("word.because", what=code, why=wrong.pre_isolated_words(node, code)) for code in pre_isolating(node, chip)
+    ]
+    reason = wrong.unfit(node, chip) or (say("trouble.kept-free", parts=kept_free) if kept_free else "")
     return {
         "id": chip,
         "number": known.asked_as,

@@ -24,7 +24,7 @@ from cmgr.model.scope import (
 )
 from cmgr.model.successors import successor
 from cmgr.model.units import unit_of
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultClass, FaultCode
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
@@ -132,16 +132,16 @@ def of_service(found: Iterable[Trouble]) -> list[str]:
     return [one_line(trouble.words) for trouble in found if trouble.kind in OF_SERVICE]
 
 
-def unheard(node: Node) -> str:
-    """Return who has told nothing yet in this life; nothing where all have, or are known not to answer.
+def unheard(node: Node) -> list[str]:
+    """Return who has told nothing yet in this life, but for those that are known not to answer.
 
     Until then the books are those of an earlier life: what is down now may stand there as running.
     """
     runtimes = [name for name, state in sorted(node.runtimes.items()) if state.listed is None and not state.why_down]
     engine = node.engine
-    runtimes += ["the fleet's engine"] if engine.name and not engine.up and not engine.why_down else []
-    chips = set(node.chips) - set(node.reports)
-    return ", ".join([*runtimes, *([listed(chips)] if chips else [])])
+    runtimes += [say("trouble.engine")] if engine.name and not engine.up and not engine.why_down else []
+    chips = sorted(set(node.chips) - set(node.reports))
+    return [*runtimes, *([say("ring.chips", chips=chips)] if chips else [])]
 
 
 def not_ready(state: str, node: Node) -> Iterator[Trouble]:
@@ -149,9 +149,10 @@ def not_ready(state: str, node: Node) -> Iterator[Trouble]:
     if state == "stopped":
         yield Trouble(TroubleKind.SERVICE, "", say("trouble.stopped"), hint=say("hint.start-service"))
     elif state not in ("ready", "degraded", "hangs"):  # That it hangs says who has found it.
-        silent = unheard(node)
-        so_far = f": {silent} not heard yet" if silent else ""
-        yield Trouble(TroubleKind.SERVICE, "", f"the service is {state}{so_far}")
+        text, silent = say("trouble.not-ready", state=state), unheard(node)
+        if silent:
+            text = say("word.because", what=text, why=say("trouble.unheard", who=silent))
+        yield Trouble(TroubleKind.SERVICE, "", text)
 
 
 def unfit(node: Node, chip: ChipId) -> str:
@@ -161,15 +162,16 @@ def unfit(node: Node, chip: ChipId) -> str:
     """
     isolation, report = node.isolations.get(chip), node.reports.get(chip)
     if isolation is not None:
-        return one_line(isolation.reason) or "isolated"
+        return one_line(isolation.reason) or say("trouble.unfit-isolated")
     if report is not None and report.error:
-        return f"does not answer: {one_line(report.error)}"
+        return say("word.because", what=say("trouble.unfit-silent"), why=one_line(report.error))
     if report is not None and not report.booted:
-        return f"has not booted: {one_line(report.unwell)}" if report.unwell else "has not booted"
+        boots = say("trouble.unfit-not-booted")
+        return say("word.because", what=boots, why=one_line(report.unwell)) if report.unwell else boots
     if report is not None and report.unwell:
         return one_line(report.unwell)
     grave = grave_faults(node, chip)
-    return f"fault {grave[0].code} ({grave[0].level.name})" if grave else ""
+    return say("trouble.unfit-fault", code=grave[0].code, level=grave[0].level.name) if grave else ""
 
 
 def _kept_back(node: Node) -> Iterator[Trouble]:
@@ -290,7 +292,7 @@ def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
         since = min((node.isolations[chip].since for chip in chips if chip in node.isolations), default=None)
         text = say("trouble.reboot", chips=chips)
         meaning = node.catalog.judge(code, None).meaning
-        why = f"{code}: {one_line(meaning)}" if meaning else code
+        why = say("word.because", what=code, why=one_line(meaning)) if meaning else code
         yield Trouble(TroubleKind.REBOOT, code, text, why, reboot_hint(node), since, chips=chips, codes=(code,))
 
 
@@ -335,7 +337,7 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
         over = {chip: words for chip in found if (words := over_for(node, chip, code))}
         still, why = [chip for chip in found if chip not in over], pre_isolated_words(node, code)
         if over:
-            why = f"{why}; on {listed([*over])} it is {next(iter(over.values()))}"
+            why = parts((why, say("trouble.over-on", chips=[*over], over=next(iter(over.values())))))
         kind, text = TroubleKind.PRE_ISOLATED, say("trouble.pre-isolated", code=code, chips=found)
         what = f"cmgr explain {code}" if still else say("hint.wait-for-work")
         if node.catalog.class_of(code) is FaultClass.NETWORK:
@@ -347,8 +349,8 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
 
 def pre_isolated_words(node: Node, code: FaultCode) -> str:
     """Return in words what the fault is, and what follows for the chip."""
-    meaning = one_line(node.catalog.judge(code, None).meaning)
-    return f"{meaning or 'no meaning is known'}; what runs goes on, and nothing new is to be started there"
+    meaning = one_line(node.catalog.judge(code, None).meaning) or say("trouble.no-meaning")
+    return parts((meaning, say("trouble.nothing-new")))
 
 
 def _link_hint(chips: list[ChipId]) -> str:
@@ -381,7 +383,7 @@ def _ailing(node: Node) -> Iterator[Trouble]:
         if hold.state is HoldState.FAILED if hold is not None else not container.running:
             continue
         ill = ailment(container, Healing(key), hangs=hang_of(node, container) is not None)
-        text = f"container {titled(node, key)} {worded(ill) or 'is to be restarted'}"
+        text = say("trouble.ails", name=titled(node, key), how=worded(ill) or say("trouble.to-be-restarted"))
         about, chips, names = "/".join(key), tuple(sorted(container.chips)), (container.name,)
         if healing.given_up is None:
             yield Trouble(TroubleKind.AILING, about, text, since=healing.since, chips=chips, containers=names)

@@ -31,7 +31,7 @@ TYPED = re.compile(
 """Words that stand in every language as they are typed: options, settings."""
 
 _NAMES = (
-    "BMC CHIP ConfigMap Ctrl Deployments GPU JSON MHz Replicas RestartNPU SeparateNPU active cmgr "
+    "BMC CDI CHIP ConfigMap Ctrl Deployments GPU JSON MHz Replicas RestartNPU SeparateNPU active cmgr "
     "critical false id major minor never pid ranktable ringRecover runtimes singleRecover "
 )
 NAMES = {*_NAMES.split(), "CDI", "compose", "etcd", "sudo", "systemd", "true", "uid", "UTC"}

@@ -11,7 +11,8 @@ from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
 from cmgr.model.values.holds import Attempt
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.sentence import CHINESE, in_language, say
+from cmgr.sentences.hints import order
+from cmgr.sentences.sentence import CHINESE, in_language, orders_in, say
 from cmgr.store import files, open_store
 from cmgr.store.reader import open_reader
 from tests.store import values
@@ -22,7 +23,8 @@ TESTED, TOLD = say("ring.tested", chips=(0, 1)), "正在测试芯片 0-1"
 def test_what_was_decided_can_be_said_in_chinese_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / files.NAME
     rings = {RingId(0): Ring(RingId(0), (), reason=TESTED), RingId(1): Ring(RingId(1), (), reason="no such device")}
-    trouble = Trouble(TroubleKind.BUG, "", TESTED, "docker: no")
+    release = order("release", chip=0)
+    trouble = Trouble(TroubleKind.BUG, "", TESTED, "docker: no", say("hint.resume", order=release))
     isolation = Isolation(ChipId(0), values.NOW, "budget", TESTED)
     hold = replace(values.hold(), reason=TESTED, short=TESTED, attempt=Attempt(tries=1, error=TESTED))
     node = replace(values.node(isolation), rings=rings, troubles={trouble.key: trouble}, holds={hold.key: hold})
@@ -32,6 +34,7 @@ def test_what_was_decided_can_be_said_in_chinese_after_a_restart(tmp_path: Path)
     with open_reader(path) as reader:
         kept, lines = reader.node(), reader.notes(None, 2)
     (again,) = kept.troubles.values()
+    assert orders_in(again.hint) == (release,)
     told = (*(ring.reason for ring in kept.rings.values()), kept.isolations[ChipId(0)].reason, again.text, again.why)
     assert [in_language(text, CHINESE) for text in told] == [TOLD, "no such device", TOLD, TOLD, "docker: no"]
     held = kept.holds[hold.key]

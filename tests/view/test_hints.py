@@ -1,5 +1,6 @@
 """Hints: what a person can do is there as a sentence and as orders, and both say the same."""
 
+import re
 import shlex
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +17,7 @@ from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.standing import Maintenance
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.hints import Order, order
+from cmgr.sentences.sentence import CHINESE, in_language
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.advice import runtime_hint
@@ -115,6 +117,14 @@ def test_each_order_of_a_hint_stands_in_its_sentence_and_is_one_that_the_service
         assert str(Order(told["do"], told["args"])) in hint
         kinds = routes[told["do"]]
         assert all(isinstance(value, KINDS[kinds[name]]) for name, value in told["args"].items())
+
+
+@pytest.mark.parametrize("node", NODES.values(), ids=NODES)
+def test_each_hint_is_said_in_chinese_too_with_the_same_commands(node: Node) -> None:
+    for hint, told in hinted(node):
+        chinese = in_language(hint, CHINESE)
+        assert re.search("[\u4e00-\u9fff]", chinese) or hint.startswith("cmgr "), hint
+        assert all(str(Order(each["do"], each["args"])) in chinese for each in told)
 
 
 def test_an_order_has_the_name_as_it_is_and_its_sentence_has_it_for_a_shell() -> None:

@@ -20,6 +20,7 @@ from cmgr.config.settings import Config
 from cmgr.errors import ConfigError
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.troubles import Trouble
+from cmgr.sentences.sentence import say
 from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_live, refuse_weak
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.http.server import Report, Server
@@ -77,7 +78,7 @@ class ControlServer(Part):
             self._let_in()
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("roles", "those who have roles cannot reach the socket", self._closed_to)
+        return degraded("roles", say("trouble.roles"), self._closed_to)
 
     def _let_in(self) -> None:
         self._closed_to = ""

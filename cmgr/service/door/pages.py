@@ -121,4 +121,4 @@ class PageDoor(ControlServer):
             self._log.warn(f"there is no page: {self._shut}")
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("web", "there is no page", self._shut)
+        return degraded("web", say("trouble.no-page"), self._shut)

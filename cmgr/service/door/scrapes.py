@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from cmgr.config.settings import Metrics
 from cmgr.errors import CmgrError, chain
 from cmgr.model.values.troubles import Trouble
+from cmgr.sentences.sentence import say
 from cmgr.service.door.http.secured import Passwords, Tls, locks
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.routes import Page, Request, Route
@@ -67,7 +68,7 @@ class MetricsServer(Part):
         threading.Thread(target=self._begin, args=(retry_seconds,), name="metrics", daemon=True).start()
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("metrics", "metrics are not served", self._trouble)
+        return degraded("metrics", say("trouble.no-metrics"), self._trouble)
 
     def close(self) -> None:
         """Stop listening. Blocks up to 1 s. Safe to repeat."""

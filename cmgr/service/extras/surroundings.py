@@ -16,6 +16,7 @@ from cmgr.model.values.messages.commands import ResetRing, StartContainer
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import rings_with
 from cmgr.model.values.troubles import Trouble
+from cmgr.sentences.sentence import parts, say
 from cmgr.service.extras.after_episode import Afterwards
 from cmgr.service.extras.bundle_parts import Sources
 from cmgr.service.extras.bundles import Bundles
@@ -100,7 +101,7 @@ class Surroundings(Part):
 
     def troubles(self) -> Iterable[Trouble]:
         sending = (receiver.trouble() for receiver in self._receivers)
-        return degraded("alarms", "alarms are not sent", "; ".join(filter(None, (self._bug, *sending))))
+        return degraded("alarms", say("trouble.alarms"), parts((self._bug, *sending)))
 
     def close_hooks(self) -> None:
         """Cut short what runs, so that nobody waits for it any more."""

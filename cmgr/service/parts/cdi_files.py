@@ -17,6 +17,7 @@ from cmgr.errors import CmgrError, chain
 from cmgr.model.containers.moving.cdi import specs_of
 from cmgr.model.values.services.cdi import EVERY_CHIP, Device, Spec
 from cmgr.model.values.troubles import Trouble
+from cmgr.sentences.sentence import say
 from cmgr.service.part import Part, degraded
 from cmgr.service.parts.core import Core
 from cmgr.vendor import Edits, Giving, counts, giving
@@ -180,8 +181,8 @@ class Cdi(Part):
             self._core.log.warn(chain(error))
 
     def troubles(self) -> Iterable[Trouble]:
-        hint = f"look at {self._core.config.cdi.dir}"
-        return degraded("cdi", "CDI files are not written", self._core.node().cdi.error, hint)
+        hint = say("hint.look-at", path=self._core.config.cdi.dir)
+        return degraded("cdi", say("trouble.cdi"), self._core.node().cdi.error, hint)
 
 
 _KIND = re.compile(r"""(?m)(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?([A-Za-z0-9._/-]+)""")

@@ -7,6 +7,7 @@ from cmgr.config.settings import Config
 from cmgr.errors import StoreError, bare, chain
 from cmgr.model.values.messages.facts import TroubleMet
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import say
 from cmgr.service.part import Part
 from cmgr.service.parts.core import Core
 from cmgr.service.timing.clock import history_ends
@@ -42,8 +43,8 @@ class Database(Part):
 
     def troubles(self) -> Iterator[Trouble]:
         if why := bare(self._unwritten(), "save"):
-            hint = f"df -h {self._core.config.state_dir}; dmesg"
-            yield Trouble(TroubleKind.DATABASE, "", "the database cannot be written", why, hint)
+            text, hint = say("trouble.not-written"), f"df -h {self._core.config.state_dir}; dmesg"
+            yield Trouble(TroubleKind.DATABASE, "", text, why, hint)
 
     def examine(self) -> None:
         """Read it whole, and tell what is damaged. Any thread."""
@@ -65,5 +66,5 @@ class Database(Part):
 
 
 def _damaged(what: str) -> TroubleMet:
-    hint = "look at cmgr status and at your containers"
-    return TroubleMet(Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", what, hint, stays=True))
+    text, hint = say("trouble.damaged"), say("hint.damaged")
+    return TroubleMet(Trouble(TroubleKind.DAMAGE, "database", text, what, hint, stays=True))

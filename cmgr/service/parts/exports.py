@@ -15,6 +15,7 @@ from cmgr.config.settings import Export as Settings
 from cmgr.errors import NotThere
 from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import Trouble
+from cmgr.sentences.sentence import say
 from cmgr.service.part import Part, Step, degraded
 from cmgr.vendor import Line, exports
 
@@ -76,7 +77,7 @@ class Exports(Part):
             self._due.set()
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("export", "exported files are not written", self.trouble, f"look at {self._settings.dir}")
+        return degraded("export", say("trouble.export"), self.trouble, say("hint.look-at", path=self._settings.dir))
 
     def close(self) -> None:
         """Write no more. The files are left, and grow old."""

@@ -12,6 +12,7 @@ from cmgr.model.values.node import SYSTEMD, Node, brought_by_image, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, Beginning, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_systemd
+from cmgr.sentences.sentence import parts, say
 from cmgr.service.part import Part, Step
 from cmgr.service.parts.core import Core
 from cmgr.service.systemd import Notifier
@@ -68,10 +69,11 @@ class Drives(Part):
     def troubles(self) -> Iterator[Trouble]:
         name = self._driver.name
         if (why := refusal(self._driver)) is not None:
-            text = "the chips are not known yet, and none is watched"
-            yield Trouble(TroubleKind.UNKNOWN_CHIPS, name, text, chain(why), why.hint or "cmgr check")
+            text, hint = say("trouble.no-chips"), why.hint or "cmgr check"
+            yield Trouble(TroubleKind.UNKNOWN_CHIPS, name, text, chain(why), hint)
         elif ails := self._ailing():
-            yield Trouble(TroubleKind.DRIVER, name, f"driver {name} is not well", "; ".join(ails), "cmgr check")
+            text = say("trouble.driver", name=name)
+            yield Trouble(TroubleKind.DRIVER, name, text, parts(ails), "cmgr check")
 
     def _ailing(self) -> tuple[str, ...]:
         return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
@@ -128,7 +130,7 @@ class MachineSources(Part):
 
     def troubles(self) -> Iterator[Trouble]:
         for source in (each for each in self.told() if each["on"] and each["why"]):
-            text = f"source {source['name']} tells nothing of the machine"
+            text = say("trouble.source", name=source["name"])
             yield Trouble(TroubleKind.SOURCE, source["name"], text, source["why"], "cmgr check")
 
     def close(self) -> None:

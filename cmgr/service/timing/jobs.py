@@ -14,6 +14,7 @@ from cmgr.loading import whole, without_asyncio
 from cmgr.model.values.handling.calendar import Moments, shows
 from cmgr.model.values.messages.facts import Resync
 from cmgr.model.values.troubles import Trouble
+from cmgr.sentences.sentence import say
 from cmgr.service.part import Part, degraded
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Jobs(Part):
         return True
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("jobs", "what events did not tell is not looked for", self.trouble, "journalctl -u cmgr")
+        return degraded("jobs", say("trouble.jobs"), self.trouble, "journalctl -u cmgr")
 
     def close(self) -> None:
         """Stop. Safe to repeat."""
