@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -64,6 +63,7 @@ class Server:
         self._sending = self._urgent = False
         self._storms = Storms()
         self._resets = 0
+        self._room = threading.BoundedSemaphore(AT_ONCE)
         self._does: Mapping[str, Callable[[Request], Any]] = {
             "begin": self._begin, "doubts": self._doubts, "watch": self._watch, "read": self._read,
             "processes": self._processes, "reset": self._reset, "measure": self._measure, "devices": self._devices,
@@ -72,7 +72,6 @@ class Server:
 
     def run(self) -> None:
         """Serve until the other side closes the connection, or is gone. The process is to end then."""
-        pool = ThreadPoolExecutor(AT_ONCE, "serve")
         try:
             with self._line.makefile("rb") as lines:
                 # The first one opens the driver, which may fork: there are no threads yet.
@@ -81,7 +80,8 @@ class Server:
                 self._begun()
                 threading.Thread(target=self._send, name="tell", daemon=True).start()
                 while line := lines.readline(wire.MOST):
-                    pool.submit(self._serve, json_of(line))
+                    self._room.acquire()
+                    threading.Thread(target=self._serve_beside, args=(json_of(line),), name="serve").start()
         except OSError:
             pass  # As if it had been closed.
         with self._changed:
@@ -89,6 +89,13 @@ class Server:
         driver: object = self._driver
         if isinstance(driver, Lasting):
             driver.finish()
+
+    def _serve_beside(self, request: Request) -> None:
+        """Serve on a thread that ends with it: for most of the time nothing is asked."""
+        try:
+            self._serve(request)
+        finally:
+            self._room.release()
 
     def _serve(self, request: Request) -> None:
         said: dict[str, Any]

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 
 from cmgr.config.sim import Sim
-from cmgr.drivers.program.serving import Server
+from cmgr.drivers.program.serving import AT_ONCE, Server
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.ports import DriverFact
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 MANY = 5000
 """More than a connection takes at once."""
@@ -51,6 +51,23 @@ def test_a_program_that_is_let_go_of_finishes_the_reset_that_it_is_in() -> None:
     driver.over.set()
     serving.join()
     theirs.close()
+
+
+def test_threads_that_answer_end_with_their_answers() -> None:
+    ours, theirs = socket.socketpair()
+    server = Server(theirs, lambda _config: SimDriver(Sim(chips=1)))
+    server._driver = SimDriver(Sim(chips=1))
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    with ours, ours.makefile("rb") as lines:
+        for number in range(2 * AT_ONCE):
+            ours.sendall(b'{"id": %d, "do": "state"}\n' % number)
+        answered = {json.loads(next(lines))["id"] for _ in range(2 * AT_ONCE)}
+        eventually(lambda: "serve" not in [thread.name for thread in threading.enumerate()])
+        ours.shutdown(socket.SHUT_RDWR)
+    serving.join()
+    theirs.close()
+    assert answered == set(range(2 * AT_ONCE))
 
 
 def test_facts_that_the_service_reads_late_come_whole_and_in_order() -> None:
