@@ -1,4 +1,4 @@
-"""The machine's sources, each asked on a thread of its own: one that hangs does so alone, and that is reported."""
+"""The machine's sources, each asked on a thread that ends with it: one that hangs does so alone, and is told."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ class State:
 
 
 class _Asked:
-    """One source, which a thread of its own asks; any thread reads how it does."""
+    """One source, which one thread at a time asks; any thread reads how it does."""
 
     def __init__(self, source: Source, timeout: timedelta) -> None:
         self.source = source
@@ -107,10 +107,7 @@ class MachineWatch:
     def start(self, tell: Callable[[MachineTold], None]) -> None:
         """Ask each source from now on. `tell` is called on their threads; it neither blocks nor raises."""
         self._tell = tell
-        for asked in self._asked:
-            threading.Thread(
-                target=self._go_on, args=(asked,), name=f"machine-{asked.source.name}", daemon=True
-            ).start()
+        threading.Thread(target=self._keep_on, name="machine", daemon=True).start()
 
     def once(self) -> tuple[Callable[[], object], ...]:
         """Return, for each source, what asks it once: for whoever only looks at `states` afterwards."""
@@ -124,9 +121,19 @@ class MachineWatch:
         """Return how each source does. Any thread; does not block."""
         return tuple(asked.state() for asked in self._asked)
 
-    def _go_on(self, asked: _Asked) -> None:
-        while not self._stopped.is_set():
-            found = asked.ask()
-            if found is not None and not self._stopped.is_set():
-                self._tell(MachineTold(asked.source.name, found, off=bool(asked.state().off)))
-            self._stopped.wait(self._every * asked.source.slow)
+    def _keep_on(self) -> None:
+        due = dict.fromkeys(self._asked, time.monotonic())
+        threads = dict[_Asked, threading.Thread]()
+        while due and not self._stopped.wait(max(0.0, min(due.values()) - time.monotonic())):
+            now = time.monotonic()
+            for asked in [each for each, at in due.items() if at <= now]:
+                due[asked] = now + self._every * asked.source.slow
+                if (last := threads.get(asked)) is None or not last.is_alive():
+                    name = f"machine-{asked.source.name}"
+                    threads[asked] = threading.Thread(target=self._look, args=(asked,), name=name, daemon=True)
+                    threads[asked].start()
+
+    def _look(self, asked: _Asked) -> None:
+        found = asked.ask()
+        if found is not None and not self._stopped.is_set():
+            self._tell(MachineTold(asked.source.name, found, off=bool(asked.state().off)))
