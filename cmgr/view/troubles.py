@@ -291,8 +291,8 @@ def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
         chips = tuple(chip for chip in cured if cured[chip] == code)
         since = min((node.isolations[chip].since for chip in chips if chip in node.isolations), default=None)
         text = say("trouble.reboot", chips=chips)
-        meaning = node.catalog.judge(code, None).meaning
-        why = say("word.because", what=code, why=one_line(meaning)) if meaning else code
+        verdict = node.catalog.judge(code, None)
+        why = say("word.because", what=code, why=one_line(verdict.words)) if verdict.meaning else code
         yield Trouble(TroubleKind.REBOOT, code, text, why, reboot_hint(node), since, chips=chips, codes=(code,))
 
 
@@ -349,8 +349,7 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
 
 def pre_isolated_words(node: Node, code: FaultCode) -> str:
     """Return in words what the fault is, and what follows for the chip."""
-    meaning = one_line(node.catalog.judge(code, None).meaning) or say("trouble.no-meaning")
-    return parts((meaning, say("trouble.nothing-new")))
+    return parts((one_line(node.catalog.judge(code, None).words), say("trouble.nothing-new")))
 
 
 def _link_hint(chips: list[ChipId]) -> str:

@@ -13,7 +13,9 @@ from cmgr.model.values.handling.calendar import Window
 from cmgr.model.values.handling.catalog import Catalog, Entry
 from cmgr.model.values.handling.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import CHINESE, in_language
 from cmgr.view import status as view
+from cmgr.view.troubles import pre_isolated_words
 from cmgr.words import span
 from tests.support.picture import CODE
 
@@ -123,3 +125,11 @@ def test_a_reported_code_in_no_table_is_only_shown_whatever_unknown_codes_of_the
     told = view.explain("220001001", Node())
     assert (told["level"], told["fault_class"], told["known"]) == ("NotHandleFault", "reported", False)
     assert told["does"] == ["it is recorded and shown; nothing is stopped and nothing is reset"]
+
+
+def test_a_trouble_says_what_its_code_means_in_the_language_that_is_asked_for() -> None:
+    node = Node(Policy(), load_catalog(Config()))
+    code = next(code for code, entry in node.catalog.entries.items() if entry.meaning and entry.chinese.meaning)
+    verdict, words = node.catalog.judge(code, None), pre_isolated_words(node, code)
+    assert words.startswith(f"{verdict.meaning}; ")
+    assert in_language(words, CHINESE).startswith(f"{verdict.chinese.meaning}；")
