@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 from cmgr.frozen import replace
 from cmgr.model.index import running_in, users_on
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ChipId, ChipReport, listed
+from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.health_facts import RulesRead
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.services.containers import HEALTHY, Container
+from cmgr.sentences.sentence import say
 
 LONG = timedelta(minutes=10)
 """For so long it has had a process on a chip that belongs to what it serves by."""
@@ -103,10 +104,8 @@ def _put(turn: Turn, known: Container, now: Container) -> None:
     left = now.lost.keys() - known.lost.keys() - now.denied
     back = (known.denied | known.lost.keys()) - now.denied - now.lost.keys()
     if denied:
-        why = "the device rules of its control group do not let it any more"
-        turn.tell(now, f"{name} can open {listed(sorted(denied))} no more: {why}", NoteKind.WARNING)
+        turn.tell(now, say("chip.denied", name=name, chips=sorted(denied)), NoteKind.WARNING)
     if left:
-        text = f"{name} has no process on {listed(sorted(left))} any more, where it had one for as long as it served"
-        turn.tell(now, text, NoteKind.WARNING)
+        turn.tell(now, say("chip.no-process", name=name, chips=sorted(left)), NoteKind.WARNING)
     if back:
-        turn.tell(now, f"{name} reaches {listed(sorted(back))} again", NoteKind.RESULT)
+        turn.tell(now, say("chip.reached-again", name=name, chips=sorted(back)), NoteKind.RESULT)
