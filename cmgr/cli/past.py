@@ -143,7 +143,8 @@ def _asked(options: HistoryOptions) -> records.Asked:
 def _draw(options: HistoryOptions, number: int) -> None:
     with source.opened(options) as database:
         whole = records.episode(database, number, source.now())
-    out.lines(drawing(whole, socket.gethostname()).split("\n"))
+    language = source.language(options)
+    out.lines(drawing(source.spoken(options, whole), socket.gethostname(), language).split("\n"))
 
 
 def show_episode(options: Showing | HistoryOptions, number: int) -> None:

@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from typing import Any
 
+from cmgr.sentences.sentence import CHINESE
 from cmgr.view.text.drawing import MOST_LANES, MOST_TOLD, TAIL, WIDTH, drawing
 from tests.web.scene import Scene
 
@@ -36,6 +37,15 @@ def test_it_says_which_episode_where_why_and_how_long_and_what_each_lane_was() -
     assert "80E24E00" in found
     assert any(text.startswith("held, ") for text in found)
     assert "+1.6 s  draining → waiting: every stop was answered" in found
+
+
+def test_it_is_drawn_in_the_language_of_whoever_asks() -> None:
+    states = ("running", 0.0, 1.0), ("stopping", 1.0, 2.0), ("held", 2.0, 8.0), ("running", 10.0, None)
+    many = [lane(f"c{n}", *states) for n in range(MOST_LANES + 1)]
+    chip = lane("1", ("80E24E00", 0.0, 8.0), kind="chip")
+    found = texts(ET.fromstring(drawing(timeline(*many, chip), "appliance7", CHINESE)))
+    assert found[0] == "appliance7 上环 0 的恢复过程 7：已恢复，用时 40 秒"
+    assert {"芯片 1", "持有，6 秒", "观察：30 秒", "80E24E00", "另有 1 个容器，停止的时间都不更长"} <= set(found)
 
 
 def test_time_goes_on_until_all_run_again_and_what_follows_is_a_tail() -> None:

@@ -19,7 +19,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.ports import ChipDriver, Diagnosing, Gauge, Runtime
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
 from cmgr.service.door import records
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.orders.groups import there
@@ -155,7 +155,9 @@ class Answers:
             return records.episode(database, number_of(request, "episode"), self.now(), MOST)
 
     def picture(self, request: Request) -> Page:
-        return Page(drawing(self.episode(request), self.own().name).encode())
+        language = language_of(str(request.args.get("lang", ENGLISH)))
+        told = translated(self.episode(request), language)
+        return Page(drawing(told, self.own().name, language).encode())
 
     def history(self, request: Request) -> "shapes.History":
         with self._read() as database:

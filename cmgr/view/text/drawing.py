@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from cmgr.sentences.sentence import ENGLISH, in_language, say
+from cmgr.view.text.columns import columns_of
 from cmgr.view.text.render import wrapped
-from cmgr.words import span
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -48,10 +49,13 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
 
 class _Axis(NamedTuple):
-    """Of `whole` seconds. From `up` on nothing is down any more, only watched: that is drawn as a short tail."""
+    """Of `whole` seconds, with words in `language`. From `up` on nothing is down any more, only watched: that is drawn
+    as a short tail.
+    """
 
     whole: float
     up: float
+    language: str
 
     @property
     def bend(self) -> float:
@@ -63,29 +67,40 @@ class _Axis(NamedTuple):
         return self.bend + (at - self.up) / (self.whole - self.up) * (WIDTH - RIGHT - self.bend)
 
 
-def drawing(told: "shapes.Timeline", where: str) -> str:
-    """Return the episode as SVG. `where`: the machine's name."""
+def drawing(told: "shapes.Timeline", where: str, language: str = ENGLISH) -> str:
+    """Return the episode as SVG. `where`: the machine's name. `language`: of words that are not in the document."""
     shown = told["episode"]
     whole = max(0.5, shown["seconds"], *(note["offset"] for note in told["notes"]))
-    axis = _Axis(whole, _up_again(told["lanes"], whole))
+    axis = _Axis(whole, _up_again(told["lanes"], whole), language)
     lanes, left_out = _chosen(told["lanes"], whole)
     bottom = TOP + len(lanes) * ROW
     body = [*_scale(axis, bottom)]
     for n, lane in enumerate(lanes):
         body += _lane(lane, axis, TOP + n * ROW, shown["ring"])
     y = bottom + 10
-    for line in [*([f"and {left_out} containers more, which were away no longer"] if left_out else []), *_steps(told)]:
+    more = [in_language(say("label.lanes-left-out", count=left_out), language)] if left_out else []
+    for line in [*more, *_steps(told, language)]:
         y += LINE
         body.append(_text(0, y, line, "soft"))
-    took = "" if shown["ended"] is None else f", took {_length(shown['seconds'])}"
-    ring = "" if shown["ring"] is None else f" of ring {shown['ring']}"
-    head = f"episode {shown['number']}{ring} on {where}: {shown['outcome']}{took}"
-    above = [_text(0, 18, head, "head"), *(_text(0, 40 + n * LINE, line) for n, line in enumerate(_cause(shown)))]
+    head, cause = _head(shown, where, language), _cause(shown, language)
+    above = [_text(0, 18, head, "head"), *(_text(0, 40 + n * LINE, line) for n, line in enumerate(cause))]
     return _picture(f"{head}; {shown['cause']}", [*above, *body], y + 14)
 
 
-def _cause(shown: "shapes.Episode") -> list[str]:
-    first, *rest = wrapped(f"began {shown['began']}: {shown['cause']}", 140)
+def _head(shown: "shapes.Episode", where: str, language: str) -> str:
+    if shown["ring"] is None:
+        which = say("label.episode", number=shown["number"])
+    else:
+        which = say("label.episode-of-ring", number=shown["number"], ring=shown["ring"])
+    line = say("label.episode-on", which=which, where=where, outcome=shown["outcome"])
+    if shown["ended"] is not None:
+        line = say("label.line-took", line=line, length=_length(shown["seconds"], language))
+    return in_language(line, language)
+
+
+def _cause(shown: "shapes.Episode", language: str) -> list[str]:
+    line = say("label.began-at", began=shown["began"], cause=shown["cause"])
+    first, *rest = wrapped(in_language(line, language), 140)
     return [first, *([f"{rest[0]} …" if len(rest) > 1 else rest[0]] if rest else [])]
 
 
@@ -115,18 +130,24 @@ def _scale(axis: _Axis, bottom: int) -> Iterator[str]:
     if axis.up < axis.whole:
         x, height = axis.bend, bottom - TOP + 6
         yield f'<rect class="tail" x="{x:.1f}" y="{TOP - 6}" width="{WIDTH - RIGHT - x:.1f}" height="{height}"/>'
-        yield _text(x + 4, TOP - 12, f"watched: {_length(axis.whole - axis.up)}", "soft")
+        watched = say("label.watched", length=_length(axis.whole - axis.up, axis.language))
+        yield _text(x + 4, TOP - 12, in_language(watched, axis.language), "soft")
     step = next((each for each in STEPS if axis.up / each <= MOST_TICKS), STEPS[-1])
     for n in range(int(axis.up / step) + 1):
         x = axis.x(n * step)
         yield f'<path class="rule" d="M{x:.1f} {TOP - 6}V{bottom}"/>'
         if x < axis.bend - 40:
-            yield _text(x, TOP - 12, f"+{_length(n * step)}" if n else "0", "soft")
+            yield _text(x, TOP - 12, f"+{_length(n * step, axis.language)}" if n else "0", "soft")
 
 
 def _lane(lane: "shapes.Lane", axis: _Axis, y: int, ring: int | None) -> Iterator[str]:
-    kinds = {"ring": f"ring {ring}", "chip": f"chip {lane['name']}", "reset": "resets"}
-    yield _text(0, y + 18, _cut(kinds.get(lane["kind"], lane["name"]), LEFT - 8), title=lane["name"])
+    kinds = {
+        "ring": say("label.ring", ring=str(ring)),
+        "chip": say("label.chip", chip=lane["name"]),
+        "reset": say("label.resets"),
+    }
+    name = in_language(kinds.get(lane["kind"], lane["name"]), axis.language)
+    yield _text(0, y + 18, _cut(name, LEFT - 8), title=lane["name"])
     yield f'<path class="rule" d="M0 {y + ROW - 1}H{WIDTH - RIGHT}"/>'
     for each in lane["spans"]:
         if lane["kind"] == "chip":
@@ -137,10 +158,12 @@ def _lane(lane: "shapes.Lane", axis: _Axis, y: int, ring: int | None) -> Iterato
 
 def _bar(each: "shapes.LaneSpan", axis: _Axis, y: int, tone: str) -> str:
     start, end = each["start"], _end(each, axis.whole)
-    x, width, length = axis.x(start), max(2.0, axis.x(end) - axis.x(start)), _length(end - start)
-    words = next((text for text in (f"{each['state']}, {length}", each["state"]) if len(text) * LETTER < width - 8), "")
+    x, width, length = axis.x(start), max(2.0, axis.x(end) - axis.x(start)), _length(end - start, axis.language)
+    state = in_language(say("label.word", word=each["state"]), axis.language)
+    both = in_language(say("label.state-for", state=state, length=length), axis.language)
+    words = next((text for text in (both, state) if columns_of(text) * LETTER < width - 8), "")
     box = f'<rect class="{tone}" x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="{ROW - 8}" rx="3"/>'
-    title = f"<title>{_plain(each['state'])}: {length}</title>"
+    title = f"<title>{_plain(state)}: {length}</title>"
     return f"<g>{title}{box}{_text(x + 5, y + 17, words) if words else ''}</g>"
 
 
@@ -152,28 +175,33 @@ def _fault(each: "shapes.LaneSpan", axis: _Axis, y: int) -> str:
     return line + come + gone + _text(start + 10, y + 10, each["state"])
 
 
-def _steps(told: "shapes.Timeline") -> list[str]:
+def _steps(told: "shapes.Timeline", language: str) -> list[str]:
     """Return the ring's own lines, the first and the last of many."""
     notes = [note for note in told["notes"] if note["kind"] in TOLD]
     found = list[str]()
     for note in notes:
         first, *rest = wrapped(note["text"], 130)
-        found += [f"+{_length(note['offset'])}  {first}", *(f"      {more}" for more in rest)]
+        found += [f"+{_length(note['offset'], language)}  {first}", *(f"      {more}" for more in rest)]
     if len(found) <= MOST_TOLD:
         return found
     half = MOST_TOLD // 2
-    left_out = f"… {len(found) - 2 * half} lines more: cmgr history {told['episode']['number']}"
-    return [*found[:half], left_out, *found[-half:]]
+    command = f"cmgr history {told['episode']['number']}"
+    left_out = say("label.lines-left-out", count=len(found) - 2 * half, command=command)
+    return [*found[:half], in_language(left_out, language), *found[-half:]]
 
 
-def _length(seconds: float) -> str:
+def _length(seconds: float, language: str) -> str:
     """Return `41.2 s`: below two minutes a tenth counts."""
-    return f"{seconds:.1f} s" if 1 <= seconds < 120 and seconds % 1 else span(timedelta(seconds=seconds))
+    if 1 <= seconds < 120 and seconds % 1:
+        return in_language(say("label.seconds", seconds=f"{seconds:.1f}"), language)
+    return in_language(say("label.length", length=timedelta(seconds=seconds)), language)
 
 
 def _cut(text: str, width: float) -> str:
-    most = int(width / LETTER)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    most, shown = int(width / LETTER), text
+    while columns_of(shown) > most:
+        shown = shown[:-1]
+    return text if shown == text else f"{shown[:-1]}…"
 
 
 def _plain(text: str) -> str:
