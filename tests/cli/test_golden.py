@@ -20,7 +20,7 @@ from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.services.containers import Container
-from cmgr.sentences.sentence import CHINESE, translated
+from cmgr.sentences.sentence import CHINESE, LANGUAGES, translated
 from cmgr.service.door import records
 from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.view import shapes
@@ -198,6 +198,13 @@ def test_the_text_in_chinese_has_no_english_label_and_fits_as_well(name: str, mo
     assert [line for line in lines if re.search(r"^[A-Z]{2,}\b|^[a-z][a-z ]*:", line)] == []
     assert any(HAN.search(line) for line in lines)
     assert max(map(columns_of, lines)) <= 80
+
+
+def test_of_a_chip_its_gravest_fault_is_not_told_twice_in_any_language() -> None:
+    for language in LANGUAGES:
+        page = PAGE._replace(face=PAGE.face._replace(language=language))
+        lines = texts.chips(translated(told(recovering()), language), page)
+        assert sum("80E24E00" in line for line in lines) == 1
 
 
 def test_a_name_is_never_cut() -> None:

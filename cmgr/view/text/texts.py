@@ -245,7 +245,7 @@ def _chip(chip: "shapes.Chip", face: Face, *, named: bool) -> tuple[str, ...]:
     used = chip["containers"] or [face.says("label.pid", pid=p["pid"]) for p in chip["processes"]]
     told = [f"{f['code']} {_word(f)}" for f in chip["faults"]]
     # A chip's reason is its gravest fault unless it says more than that.
-    gravest = [f"fault {f['code']} ({f['level']})" for f in chip["faults"]][:1]
+    gravest = [face.says("trouble.unfit-fault", code=f["code"], level=f["level"]) for f in chip["faults"]][:1]
     why = [] if [chip["reason"]] == gravest or chip["healthy"] else [chip["reason"]]
     shown = used[0] if len(used) == 1 else f"{used[0]} +{len(used) - 1}" if used else "-"
     return (
