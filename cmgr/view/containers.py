@@ -12,7 +12,7 @@ from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.successors import successor
 from cmgr.model.units import is_asked_for, unit_key, unit_of
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.holds import Attempt, Hold, HoldState
+from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
@@ -21,7 +21,7 @@ from cmgr.model.values.services.containers import STARTING as LOADING
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing, serves, why_not_serving
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import Sentence, say
+from cmgr.sentences.sentence import Sentence, parts, say
 from cmgr.view.advice import (
     advised,
     called,
@@ -37,7 +37,7 @@ from cmgr.view.advice import (
 )
 from cmgr.view.heals import heal, health, of_held, of_running
 from cmgr.view.slots import away, fewer, moved, of_container
-from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
+from cmgr.words import one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -54,30 +54,30 @@ STATUS_OF_HOLD: "Mapping[HoldState, shapes.ContainerStatus]" = {
 }
 
 
-NO_REASON = {"pausing": "is to be stopped", "paused": "waits to be started", "resuming": "is being started"}
+NO_REASON = {
+    "pausing": say("container.is-to-be-stopped"),
+    "paused": say("container.waits-to-start"),
+    "resuming": say("container.is-being-started"),
+}
 
-STARTED_AGAIN = "something starts it again, or another in its place, each time that cmgr stops it"
-
-OWNED = "{} starts its own containers: cmgr stops them where a reset needs that, and starts none again"
-
-UNCLEAR_USER = "nobody knows which chips it uses"
-
-UNCLEAR = f"{UNCLEAR_USER}: a reset waits for it where the driver lists a process of it, or cannot list any"
-SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"
+UNCLEAR = say("container.unclear")
+SPARED = say("container.spared")
 SPARED_HINT = say("hint.spared")
 
-FROZEN = "somebody has paused it with its own client, and cmgr leaves it so, or pauses it again after a start"
-
-STARTING = "is starting, for as long as its own unit gives it (TimeoutStartSec=)"
+STARTING = say("container.unit-is-starting")
 
 DOWN: Final = "down"
 """The status of a container that ought to run, does not, and is not held."""
 
 
-def started_again(container: Container) -> str:
+def started_again(container: Container) -> Sentence:
     """Return why cmgr stops it no more."""
-    anew = f"{container.owner} starts another in its place each time that cmgr stops one"
-    return anew if container.owner else STARTED_AGAIN
+    return say("container.owner-starts", owner=container.owner) if container.owner else say("container.started-again")
+
+
+def owned(owner: str) -> Sentence:
+    """Return what cmgr does with containers that this orchestrator starts."""
+    return say("container.owned", owner=owner)
 
 
 def stop_the_owner(container: Container) -> Sentence:
@@ -211,18 +211,21 @@ def _without_unit(node: Node, container: Container) -> str:
         return ""
     systemd = node.runtimes.get(SYSTEMD)
     if unit_key(container.unit) in node.containers:
-        return f"label cmgr.unit={container.unit} is not obeyed: neither a client in that unit nor its commands name it"
-    why = f"systemd does not answer: {systemd.why_down}" if systemd is not None and systemd.why_down else ""
-    why = why or ("systemd is gone for good" if systemd is None else "systemd knows no such unit")
-    return f"its unit {container.unit} is not there ({why}): the container itself is stopped and started"
+        return say("container.unit-is-not-obeyed", unit=container.unit)
+    if systemd is None:
+        why = say("container.gone-for-good", runtime=SYSTEMD)
+    else:
+        mute = say("container.systemd-is-mute", why=systemd.why_down)
+        why = mute if systemd.why_down else say("container.no-such-unit")
+    return say("container.unit-is-not-there", unit=container.unit, why=why)
 
 
 def _warnings(node: Node, container: Container | None) -> list[str]:
     if container is None:
         return []
     services = circle(node, container)
-    circles = [f"depends_on goes round ({' → '.join(services)}): nobody waits along it"] * bool(services)
-    unread = [f"cannot be read now: {container.unread}"] * bool(container.unread)
+    circles = [say("container.needs-in-a-circle", way=" → ".join(services))] * bool(services)
+    unread = [say("container.cannot-be-read", error=container.unread)] * bool(container.unread)
     units = [why] if (why := _without_unit(node, container)) else []
     return [one_line(warning) for warning in (*unread, *container.warnings, *units, *circles)]
 
@@ -245,23 +248,23 @@ def _story(node: Node, key: ContainerKey) -> tuple[str, str]:
 def _ended(node: Node, container: Container) -> tuple[str, str]:
     """Return why a container that is not held does not run, and how it runs again or is meant not to."""
     end = container.exit
-    how = "it does not run, and nobody saw how it ended"
+    how = say("container.ended-unseen")
     if end is not None and end.by_itself:
-        how = f"it exited by itself with code {end.code}"
+        how = say("container.exited", code=end.code)
     elif container.along:
-        how = f"it was stopped right after {one_line(container.along)}, which cmgr had stopped, by somebody else"
+        how = say("container.stopped-along", other=one_line(container.along))
     elif end is not None and end.missed:
-        how = f"it ended with code {end.code} while {container.key.runtime} was not there to say why, perhaps with it"
+        how = say("container.ended-with-runtime", code=end.code, runtime=container.key.runtime)
     elif end is not None:
-        how = f"it ended with code {end.code}, and it is not known who ended it"
+        how = say("container.ended", code=end.code)
     others = sorted(replaced(node, container).items())
-    has = [f"{other} has chip {chip} now" for chip, other in others[:1]]
+    has = [say("hold.chip-taken", name=other, chip=chip) for chip, other in others[:1]]
     if others:
         what = say("hint.stop-other-or-forget", other=one_line(others[0][1]), order=forget(node, container.key))
     else:
         what = say("hint.start-or-forget", start=_start(node, container.key), order=forget(node, container.key))
     troubles = _of_chips(node, container.chips)
-    return joined([how, *troubles[:1], *has, "cmgr does not hold it"]), what
+    return parts([how, *troubles[:1], *has, say("container.is-not-held")]), what
 
 
 def _start(node: Node, key: ContainerKey) -> str:
@@ -277,33 +280,30 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
     if container is None:
         return "", ""
     if container.ignored:
-        return "is ignored, by its label cmgr.enable=ignore or by the setting containers.ignore", ""
+        return say("container.is-ignored"), ""
     if not container.enabled:
-        return f"has the label {container.hands_off}: cmgr leaves it alone", ""
+        return say("container.hands-off", label=container.hands_off), ""
     rings = _rings(node, container.chips)
     theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
     if theirs is not None and is_fought_for(theirs, container):
         own = say("hint.stop-the-owner-for-ring", ring=theirs.id)
         return (
-            f"{started_again(container)}, and ring {theirs.id} waits for it",
+            say("container.is-fought-for", again=started_again(container), ring=theirs.id),
             letting_go(container.owner) if container.owner else own,
         )
     if theirs is not None:
-        return (
-            f"was started by hand, or forgotten, in the episode of ring {theirs.id}, which waits for it",
-            say("hint.stop-for-ring", ring=theirs.id),
-        )
+        return say("container.started-by-hand", ring=theirs.id), say("hint.stop-for-ring", ring=theirs.id)
     troubles = _of_chips(node, container.chips)
     ailing, what = of_running(node, container)
     waited_for, how = _waited_for(node, container)
     elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
     elsewhere.append(away(node, container))
     unit = unit_of(node, container)
-    by = f"{unit.name} is stopped and started in its place" if unit is not None and unit.running else ""
-    owned = OWNED.format(container.owner) if container.owner else ""
-    first = f"runs, but {troubles[0]}" if troubles else ""
-    return joined(
-        [first, ailing, waited_for, _busy(node, container), *_not_serving(container), *elsewhere, by, owned]
+    by = say("container.unit-instead", unit=unit.name) if unit is not None and unit.running else ""
+    by_owner = owned(container.owner) if container.owner else ""
+    first = say("container.runs-but", why=troubles[0]) if troubles else ""
+    return parts(
+        [first, ailing, waited_for, _busy(node, container), *_not_serving(container), *elsewhere, by, by_owner]
     ), what or how or to_rejoin(container)
 
 
@@ -311,7 +311,7 @@ def _busy(node: Node, container: Container) -> str:
     """Return that a reset waits for it because it says that it is busy, or nothing."""
     veto = container.veto
     waits = veto is not None and any(r.vetoed is not None and veto.at >= r.vetoed for r in node.rings.values())
-    return f"says that it is busy, and a reset waits: {veto.said}" if veto is not None and veto.busy and waits else ""
+    return say("container.says-busy", said=veto.said) if veto is not None and veto.busy and waits else ""
 
 
 def to_rejoin(container: Container) -> str:
@@ -324,8 +324,8 @@ def to_rejoin(container: Container) -> str:
 def _not_serving(container: Container) -> list[str]:
     why = why_not_serving(container) if container.unsteady is not None or container.cut_off or container.barred else ""
     waits = container.answer == LOADING and container.says == LOADING
-    loads = f"starts{_not_yet(container)}" if waits else ""
-    return [FROZEN if container.frozen else why, STARTING if container.starting else loads]
+    loads = _not_yet(container, say("container.starts")) if waits else ""
+    return [say("container.frozen") if container.frozen else why, STARTING if container.starting else loads]
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, str]:
@@ -337,35 +337,39 @@ def _waited_for(node: Node, container: Container) -> tuple[str, str]:
     return UNCLEAR, clearing(node.policy.ignore, [container.name])
 
 
-def _not_yet(container: Container) -> str:
-    """Return who has not said yet that it serves."""
-    if container.ready is None or container.answer == HEALTHY:
-        return f", its own check says {container.health or 'nothing yet'}"
-    return f", it has not answered yet: {container.said or 'nothing has come of it so far'}"
+def _not_yet(container: Container, runs: str) -> str:
+    """Return that it runs, and who has not said yet that it serves."""
+    if container.ready is not None and container.answer != HEALTHY:
+        return say("container.no-answer-yet", runs=runs, said=container.said or say("container.nothing-has-come"))
+    if not container.health:
+        return say("container.check-says-nothing", runs=runs)
+    return say("container.check-says", runs=runs, health=container.health)
 
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
     attempt = hold.attempt
     if status == "settling":
-        until = stamp(attempt.retry_at) if attempt.retry_at is not None else "the next list"
-        runs = "is paused again, as it was" if hold.frozen else "runs again"
-        container = node.containers.get(hold.key)
-        if container is not None and container.starting:
-            return joined([f"{STARTING}, and counts as recovered once it is up and stays so", _failures(hold)]), ""
-        if container is not None and container.says_within is not None and container.says != HEALTHY:
-            runs += _not_yet(container)
-        return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), ""
-    verb = "stop" if hold.is_to_end else "start"
+        return parts([_settles(node, hold), _failures(hold)]), ""
     ailing = of_held(node, hold)
     if status == "failed":
-        said = _tries(attempt, verb) if attempt.tries else ailing or one_line(attempt.error)
-        return joined([hold.reason, said]), resume_hint(node, hold.key)
-    parts = [ailing, hold.reason, *(_short(node, hold) if status == "paused" else ())]
+        said = _tries(hold) if attempt.tries else ailing or one_line(attempt.error)
+        return parts([hold.reason, said]), resume_hint(node, hold.key)
+    told = [ailing, hold.reason, *(_short(node, hold) if status == "paused" else ())]
     if attempt.tries or attempt.error:
-        parts.append(_tries(attempt, verb))
+        told.append(_tries(hold))
     elif hold.sick:
-        parts.append(f"unhealthy after {counted(hold.sick, 'start')}")
-    return joined(parts) or NO_REASON[status], _hint(node, hold) if status == "paused" else _move_back(node, hold)
+        told.append(say("container.unhealthy-after", count=hold.sick))
+    return parts(told) or NO_REASON[status], _hint(node, hold) if status == "paused" else _move_back(node, hold)
+
+
+def _settles(node: Node, hold: Hold) -> str:
+    container, until = node.containers.get(hold.key), hold.attempt.retry_at
+    if container is not None and container.starting:
+        return say("container.settles-when-up", starting=STARTING)
+    runs: str = say("container.paused-again") if hold.frozen else say("container.runs-again")
+    if container is not None and container.says_within is not None and container.says != HEALTHY:
+        runs = _not_yet(container, runs)
+    return say("container.settles", runs=runs, until=stamp(until) if until is not None else say("container.next-list"))
 
 
 def _move_back(node: Node, hold: Hold) -> str:
@@ -380,15 +384,19 @@ def _move_back(node: Node, hold: Hold) -> str:
 
 def _failures(hold: Hold) -> str:
     before = hold.attempt.tries or hold.sick
-    return f"start failed {times(before)} before" if before else ""
+    return say("container.failed-before", count=before) if before else ""
 
 
-def _tries(attempt: Attempt, verb: str) -> str:
-    error = f": {one_line(attempt.error)}" if attempt.error else ""
-    again = f", next try at {stamp(attempt.retry_at)}" if attempt.retry_at is not None else ""
+def _tries(hold: Hold) -> str:
+    attempt, count = hold.attempt, hold.attempt.tries
     # An order that was not sent at all, or reached nobody, is no try.
-    told = f"{verb} failed {times(attempt.tries)}" if attempt.tries else f"cannot {verb} it yet"
-    return f"{told}{error}{again}"
+    if hold.is_to_end:
+        told = say("container.stop-failed", count=count) if count else say("container.cannot-stop-yet")
+    else:
+        told = say("trouble.starts-failed", count=count) if count else say("container.cannot-start-yet")
+    if attempt.error:
+        told = say("word.because", what=told, why=one_line(attempt.error))
+    return say("container.next-try", failed=told, at=stamp(attempt.retry_at)) if attempt.retry_at is not None else told
 
 
 def _short(node: Node, hold: Hold) -> list[str]:
@@ -398,7 +406,7 @@ def _short(node: Node, hold: Hold) -> list[str]:
         return [hold.short]
     fixed = bool(container.tied) and container.spare is Spare.AUTO and not slots_of(container)
     short = [hold.short, *(slot.short for slot in of_container(node, container))]
-    return [*short, f"it cannot be moved: it {container.tied}" if fixed else ""]
+    return [*short, say("container.cannot-be-moved", tied=container.tied) if fixed else ""]
 
 
 def _hint(node: Node, hold: Hold) -> str:

@@ -47,7 +47,7 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
         "down": sum(not c.running for c in members),
         "reason": one_line(why),
         "hint": what,
-        **advised(what, reason=why),
+        **advised(what, reason=why, cause=group.cause),
         "fleet": _agreement(node.fleet_groups.get(group.name)),
         "members": [_member(node, group, container) for container in members],
         "remarks": _remarks(node, members),
@@ -96,9 +96,9 @@ def _member(node: Node, group: Group, container: Container) -> "group_shapes.Mem
     held = hold is not None and hold.is_held_down
     why = hold.reason or hold.attempt.error if hold is not None and held else ""
     if hold is not None and hold.is_to_end:
-        why = hold.attempt.error or "it is being stopped"
+        why = hold.attempt.error or say("group.is-being-stopped")
     if container.key in group.out:
-        why = "; ".join(filter(None, ("a person has taken it, or left it behind", why)))
+        why = parts([say("group.was-taken"), why])
     return {
         "name": one_line(container.name),
         "called": called(node, container.key),
@@ -141,12 +141,12 @@ def reason(node: Node, group: Group, members: list[Container]) -> str:
     if group.in_round:
         obstacle = group_obstacle(node, group) if group.phase is GroupPhase.HALTING else None
         held = [node.holds[k].name for k in group.members if k in node.holds and node.holds[k].is_held_down]
-        starting = f"{', '.join(sorted(held))} to run" if held else "its end"
+        starting = say("group.waits-until-they-run", names=sorted(held)) if held else say("group.waits-for-its-end")
         others = gate(node.engine, node.fleet_groups.get(group.name))
-        waits = obstacle.why if obstacle is not None else others or f"waiting for {starting}"
-        return f"{len(down)} of {len(members)} down: {waits}"
+        waits = obstacle.why if obstacle is not None else others or starting
+        return say("group.down", down=len(down), all=len(members), why=waits)
     if down and len(down) < len(members):
-        return f"{', '.join(down)} {'does' if len(down) == 1 else 'do'} not run"
+        return say("group.do-not-run", names=down)
     return elsewhere(node, group.name, members) if members and not down else ""
 
 
@@ -158,15 +158,17 @@ def elsewhere(node: Node, name: str, members: list[Container]) -> str:
     document = known.document if known is not None else None
     if known is None or document is None:
         if known is not None and known.seen.error:
-            return f"what the appliances agreed on cannot be read: {known.seen.error}"
+            return say("group.agreement-cannot-be-read", error=known.seen.error)
         # While the engine is away nothing new is known, and nothing is wrong with the group for that.
-        return "" if known is not None and known.whole else f"{len(members)} of {wanted} members are known here"
+        if known is not None and known.whole:
+            return ""
+        return say("group.members-known-here", known=len(members), all=wanted)
     if document.known < document.size:
-        return f"{document.known} of {document.size} members are known: the members here are a group of their own"
+        return say("group.of-their-own", known=document.known, all=document.size)
     if is_out(node.engine, known):
-        return "a person has had this appliance left out"
+        return say("group.appliance-was-left-out")
     waits = why_waited_for(document, waited_for(document))
-    return f"round {document.round} is {document.phase} elsewhere: {waits}" if waits else ""
+    return say("group.elsewhere", round=document.round, phase=document.phase, waits=waits) if waits else ""
 
 
 def _hint(node: Node, group: Group, members: list[Container]) -> str:
@@ -211,24 +213,22 @@ def _is_under_way(node: Node, group: Group) -> bool:
 
 def _remarks(node: Node, members: list[Container]) -> list[str]:
     sizes = sorted({c.group_size for c in members if c.group_size})
-    told = [f"its members disagree how many they are: {', '.join(map(str, sizes))}"] if len(sizes) > 1 else []
-    told += ["it has one member, and a group of one is none"] if len(members) == 1 >= size(members) else []
+    told: list[str] = [say("group.sizes-differ", sizes=[str(each) for each in sizes])] if len(sizes) > 1 else []
+    told += [say("group.of-one")] if len(members) == 1 >= size(members) else []
     if sizes and len(members) > sizes[-1]:
-        told.append(f"it has {len(members)} members, and its labels say {sizes[-1]}")
+        told.append(say("group.too-many", count=len(members), size=sizes[-1]))
     if node.policy.strategy is Strategy.NEVER and any(c.strategy is None for c in members):
-        told.append("the strategy is never, so that no round begins for members without a strategy of their own")
-    for container in members:
-        why = _left_alone(container)
-        told += [f"{one_line(container.name)} {why}, so that the others wait for its end"] if why else []
-    return told
+        told.append(say("group.strategy-stops-none", strategy=node.policy.strategy))
+    return [*told, *filter(None, map(_left_alone, members))]
 
 
 def _left_alone(container: Container) -> str:
+    name = one_line(container.name)
     if not container.enabled:
-        return "has a label that says hands off"
+        return say("group.hands-off-waits", name=name)
     if container.strategy is Strategy.NEVER:
-        return "has the strategy never"
-    return "was started with --rm" if blocks_its_group(container) else ""
+        return say("group.strategy-waits", name=name, strategy=container.strategy)
+    return say("group.rm-waits", name=name) if blocks_its_group(container) else ""
 
 
 def troubles(node: Node) -> Iterator[Trouble]:
@@ -237,7 +237,8 @@ def troubles(node: Node) -> Iterator[Trouble]:
         group, members = node.groups.get(name) or Group(name), members_of(node, name)
         why = reason(node, group, members)
         if why:
-            text = f"group {name} is {group.phase.value if group.in_round else 'not whole'}"
+            text = say("group.is-in-phase", group=name, phase=group.phase)
+            text = text if group.in_round else say("group.is-not-whole", group=name)
             chips = tuple(sorted({chip for c in members for chip in c.chips}))
             told = tuple(c.name for c in members)
             since = group.began if group.in_round else None

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.scope import hang_of, holds_on, why_idle
 from cmgr.model.sparing import veto_ends
-from cmgr.model.values.chips import listed
 from cmgr.model.values.holds import Cause, Hold
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import STARTING, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import Healing, ailment, limit_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import parts, say
 from cmgr.view.advice import called, resume_hint, titled
-from cmgr.words import joined, span, stamp, stamp_or_none
+from cmgr.words import stamp, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
-HURRIED = "the reset of its chips has waited as long as it may (limits.busy)"
+HURRIED = say("heal.waited-for-busy")
 WAIT_LONGER = say("hint.wait-longer")
 
 
@@ -51,9 +50,9 @@ def _unchecked(node: Node, container: Container) -> tuple[str, str]:
     """Return that its own check does not run any more, and what to do about that; nothing of any other container."""
     if not container.running or container.unchecked is None:
         return "", ""
-    told = f"its check has not run since {stamp(container.unchecked)}"
-    blind = "heal sees only the end of its first process" if container.heal is not None else ""
-    return joined([told, blind]), say("hint.unchecked", name=called(node, container.key))
+    told = say("heal.check-has-not-run", at=stamp(container.unchecked))
+    blind = say("heal.sees-the-end-only") if container.heal is not None else ""
+    return parts([told, blind]), say("hint.unchecked", name=called(node, container.key))
 
 
 def troubles(node: Node) -> Iterator[Trouble]:
@@ -62,7 +61,7 @@ def troubles(node: Node) -> Iterator[Trouble]:
         yield from _reach(node, container)
         why, what = _unchecked(node, container)
         if why and container.enabled:
-            text, chips = f"nobody knows whether container {titled(node, key)} is well", tuple(sorted(container.chips))
+            text, chips = say("heal.nobody-knows", name=titled(node, key)), tuple(sorted(container.chips))
             about, names = "/".join(key), (container.name,)
             yield Trouble(TroubleKind.BLIND, about, text, why, what, container.unchecked, chips=chips, containers=names)
 
@@ -75,13 +74,13 @@ def _reach(node: Node, container: Container) -> Iterator[Trouble]:
         return
     name, chips = titled(node, container.key), tuple(sorted(doubted))
     if denied := doubted & container.denied:
-        text = f"container {name} can open {listed(sorted(denied))} no more"
-        why = "the device rules of its control group have changed while it ran; what it has open goes on"
+        text = say("heal.cannot-open", name=name, chips=sorted(denied))
+        why = say("heal.rules-have-changed")
         what = say("hint.restart-when-it-suits")
     else:
         began = min(at for chip in chips if (at := container.steady.get(chip)) is not None)
-        text = f"container {name} has left {listed(chips)}"
-        why = f"it says that it serves, and no process of it is there, where one was since {stamp(began)}"
+        text = say("heal.has-left", name=name, chips=chips)
+        why = say("heal.no-process-there", at=stamp(began))
         what = say("hint.ask-for-work")
     since = min((at for chip in chips if (at := container.lost.get(chip)) is not None), default=None)
     about = "/".join(container.key)
@@ -107,7 +106,7 @@ def of_running(node: Node, container: Container) -> tuple[str, str]:
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
     idle = why_idle(node, chips=bool(container.chips))
-    return joined([_counted(node, container.key, healing), f"{idle}: it is not restarted" if idle else ""]), ""
+    return parts([_counted(node, container.key, healing), say("heal.idle", idle=idle) if idle else ""]), ""
 
 
 def of_held(node: Node, hold: Hold) -> str:
@@ -119,14 +118,15 @@ def of_held(node: Node, hold: Hold) -> str:
 def _counted(node: Node, key: ContainerKey, healing: Healing, hold: Hold | None = None) -> str:
     container = node.containers.get(key)
     hangs = container is not None and hang_of(node, container) is not None
-    what = (ailment(container, healing, hangs=hangs) if container is not None else "") or UNHEALTHY
+    what = (ailment(container, healing, hangs=hangs) if container is not None else "") or say("heal.unhealthy")
     spent, limit = len(healing.times), limit_of(node.policy.heal, container.heal if container is not None else None)
-    within = span(node.policy.heal.window)
+    window = node.policy.heal.window
     if healing.given_up is not None:
-        return f"{what}; given up after {spent} of {limit} restarts within {within}"
+        return say("heal.given-up", what=what, spent=spent, limit=limit, window=window)
     waits = hold is None or (hold.is_down and hold.attempt.tries == 0)
     due = _next(healing) if waits else None
-    return f"{what}; restarted {spent} of {limit} times within {within}" + (f", next at {stamp(due)}" if due else "")
+    told = say("heal.restarted", what=what, spent=spent, limit=limit, window=window)
+    return say("heal.next-restart", restarted=told, at=stamp(due)) if due else told
 
 
 def _next(healing: Healing) -> datetime | None:
@@ -142,7 +142,7 @@ def hurried(node: Node, ring: Ring) -> Iterator[Trouble]:
         h.name for h in late if (c := node.containers.get(h.key)) is not None and c.veto is not None and c.veto.busy
     ]
     if busy:
-        text = f"stopped while busy: {', '.join(busy)}"
+        text = say("heal.stopped-while-busy", names=busy)
         yield Trouble(
             TroubleKind.HURRIED, f"ring {ring.id}", text, HURRIED, WAIT_LONGER, ring=ring.id, episode=ring.episode,
             chips=ring.chips, containers=tuple(busy),

@@ -10,7 +10,8 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.presence import MOST_AILS, Ail, Appliance, EngineNode, FleetSeen, Presence
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.words import one_line, span, stamp_or_none
+from cmgr.sentences.sentence import say
+from cmgr.words import one_line, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes
@@ -45,14 +46,14 @@ def engine_troubles(node: Node) -> Iterator[Trouble]:
     """Yield that the fleet's engine does not answer. That it has not answered yet in this life is none."""
     engine = node.engine
     if engine.name and not engine.up and engine.why_down:
-        text = "the fleet's engine does not answer"
+        text = say("group.engine-does-not-answer")
         yield Trouble(TroubleKind.ENGINE, "", text, engine.why_down, "cmgr check", engine.since)
 
 
 def refusal_troubles(refusal: str, remedy: str) -> Iterator[Trouble]:
     """Yield that the fleet's engine takes no writes, though it answers. `remedy`: what to do about that."""
     if refusal:
-        text = "the fleet's engine takes no writes"
+        text = say("group.engine-takes-no-writes")
         yield Trouble(TroubleKind.ENGINE, "writes", text, refusal, remedy or "cmgr check")
 
 
@@ -63,7 +64,7 @@ def fleet(node: Node, seen: FleetSeen, own: Presence, nodes: Sequence[EngineNode
     engine = node.engine
     found = everybody(node, seen, own)
     wrong = [*engine_troubles(node), *(refusal_troubles(seen.refusal, seen.remedy) if engine.up else ())]
-    why = "" if engine.up else engine.why_down or "it has not answered yet"
+    why = "" if engine.up else engine.why_down or say("group.engine-has-not-answered")
     return {
         "name": engine.name,
         "engine": {
@@ -132,12 +133,12 @@ def _seconds(length: timedelta | None) -> float | None:
 
 def _versions(found: Sequence[Appliance]) -> list[str]:
     versions = sorted({appliance.version for appliance in found})
-    return [f"the appliances have different versions of cmgr: {', '.join(versions)}"] if len(versions) > 1 else []
+    return [say("group.versions-differ", versions=versions)] if len(versions) > 1 else []
 
 
 def _clocks(found: Sequence[Appliance], nodes: Sequence[EngineNode]) -> Iterator[str]:
-    clocks = [(f"appliance {each.name}", each.ahead) for each in found]
-    for name, ahead in [*clocks, *((f"etcd at {each.endpoint}", each.ahead) for each in nodes)]:
+    clocks = [(say("group.appliance", name=each.name), each.ahead) for each in found]
+    for name, ahead in [*clocks, *((say("group.etcd-at", endpoint=each.endpoint), each.ahead) for each in nodes)]:
         if ahead is not None and abs(ahead) > APART:
-            where = "ahead of" if ahead > timedelta() else "behind"
-            yield f"the clock of {name} is {span(abs(ahead))} {where} this one: no decision goes by it, but logs do"
+            behind = say("group.clock-is-behind", name=name, length=-ahead)
+            yield say("group.clock-is-ahead", name=name, length=ahead) if ahead > timedelta() else behind

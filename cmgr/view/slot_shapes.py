@@ -6,7 +6,7 @@ As `shapes` has the others, and for types only, too.
 from typing import Annotated, NotRequired, TypedDict
 
 from cmgr.model.values.services.outages import OutageCause
-from cmgr.view.shapes import HandlingName, ServiceState, Time, values_of
+from cmgr.view.shapes import HandlingName, Messages, ServiceState, Time, values_of
 
 
 class Available(TypedDict):
@@ -26,6 +26,7 @@ class Slot(TypedDict):
     since: Annotated[Time, "since when it has these"]
     containers: Annotated[list[str], "the containers that ask for it"]
     reason: Annotated[str, "why it has these, and why it cannot move where it should"]
+    messages: NotRequired[Messages]
 
 
 class Slots(TypedDict):

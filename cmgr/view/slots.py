@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
 from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.homes import crowded, home_of
-from cmgr.model.values.chips import SLOT, ChipId, listed
+from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import Slot, slots_of
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import messages, parts, say
 from cmgr.view.advice import called, forget, isolation_hint, meant, titled
-from cmgr.words import joined, one_line, stamp
+from cmgr.words import one_line, runs, stamp
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -26,7 +26,8 @@ def slots(node: Node) -> "list[slot_shapes.Slot]":
 
 
 def _row(node: Node, slot: Slot) -> "slot_shapes.Slot":
-    return {
+    why = parts([moved(slot), fewer(slot), slot.reason, slot.short])
+    told: slot_shapes.Slot = {
         "name": slot.name,
         "device": f"{SLOT}{slot.name}",
         "chips": sorted(slot.chips),
@@ -35,22 +36,25 @@ def _row(node: Node, slot: Slot) -> "slot_shapes.Slot":
         "ordered": sorted(slot.wish),
         "since": stamp(slot.since),
         "containers": [called(node, container.key) for container in users_of(node, slot.name)],
-        "reason": one_line("; ".join(filter(None, (moved(slot), fewer(slot), slot.reason, slot.short)))),
+        "reason": one_line(why),
     }
+    if found := messages(reason=why):
+        told["messages"] = found
+    return told
 
 
 def moved(slot: Slot) -> str:
     """Return in words that the slot is not on the chips that a person gave it; nothing when it is."""
     if slot.chips == slot.home:
         return ""
-    return f"moved from {_numbers(slot.home - slot.chips)} to {_numbers(slot.chips - slot.home)}"
+    return say("slot.moved", gone=runs(slot.home - slot.chips), new=runs(slot.chips - slot.home))
 
 
 def fewer(slot: Slot) -> str:
     """Return in words that the slot gives fewer chips than it has; nothing when it gives all."""
     if not slot.without:
         return ""
-    return f"on {len(slot.given)} of its {len(slot.chips)} chips, without {_numbers(slot.without)}"
+    return say("slot.fewer", left=len(slot.given), all=len(slot.chips), without=runs(slot.without))
 
 
 def away(node: Node, container: Container) -> str:
@@ -59,13 +63,9 @@ def away(node: Node, container: Container) -> str:
     if container.chips == home:
         return ""
     lacks, instead = home - container.chips, container.chips - home
-    moved_to = f"moved from {_numbers(lacks)} to {_numbers(instead)}" if instead else ""
-    count = f"on {len(container.chips)} of its {len(home)} chips, without {_numbers(lacks)}"
-    return joined([moved_to, count if len(container.chips) < len(home) else ""])
-
-
-def _numbers(chips: frozenset[ChipId]) -> str:
-    return listed(chips).partition(" ")[2]
+    moved_to = say("slot.moved", gone=runs(lacks), new=runs(instead)) if instead else ""
+    count = say("slot.fewer", left=len(container.chips), all=len(home), without=runs(lacks))
+    return parts([moved_to, count if len(container.chips) < len(home) else ""])
 
 
 def of_container(node: Node, container: Container | None) -> list[Slot]:
@@ -83,10 +83,10 @@ def _short(node: Node) -> Iterator[Trouble]:
     for name, slot in sorted(node.slots.items()):
         names = tuple(container.name for container in users_of(node, name) if container.running)
         if slot.without and names:
-            text = f"{', '.join(names)} runs {fewer(slot)}"
+            text = say("slot.runs-fewer", names=names, how=fewer(slot))
             isolated = sorted(slot.without & node.isolations.keys())
             what = _on_all(name, whole_with(node, slot)) or isolation_hint(node, isolated)
-            why = "; ".join(filter(None, (slot.reason, slot.short)))
+            why = parts([slot.reason, slot.short])
             yield Trouble(
                 TroubleKind.FEWER_CHIPS, f"slot {name}", text, why, what, slot.since,
                 chips=tuple(sorted(slot.chips)), containers=names,
@@ -94,7 +94,7 @@ def _short(node: Node) -> Iterator[Trouble]:
     for key, container in sorted(node.containers.items()):
         if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
             what = _on_all(meant(node, key), whole_for(node, container)) or "cmgr chips"
-            text = f"container {titled(node, key)} runs {away(node, container)}"
+            text = say("slot.container-runs", name=titled(node, key), how=away(node, container))
             yield Trouble(
                 TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, what, container.since,
                 chips=tuple(sorted(container.chips)), containers=(container.name,),
@@ -109,14 +109,13 @@ def _crowded(node: Node) -> Iterator[Trouble]:
     for keys, on in chips.items():
         late, *others = (node.containers[key] for key in keys)
         names = tuple(container.name for container in (late, *others))
-        used = f"chip {on[0]} is used by" if len(on) == 1 else f"{listed(on)} are used by"
-        text = f"{used} {' and '.join(titled(node, key) for key in keys)}"
+        text = say("slot.is-used-by", chips=on, names=[titled(node, key) for key in keys])
         former = [titled(node, other.key) for other in others if other.key in late.instead_of]
         if former:
-            why = f"{one_line(late.name)} was made in the place of {' and '.join(former)}, which runs again"
+            why = say("slot.former-runs", name=one_line(late.name), names=former)
             what = say("hint.stop-one-or-forget", order=forget(node, late.key))
         else:
-            why = f"cmgr has moved {one_line(late.name)} there"
+            why = say("slot.was-moved-there", name=one_line(late.name))
             what = say("hint.stop-one-or-move", name=called(node, late.key))
         yield Trouble(
             TroubleKind.CROWDED, f"chip {on[0]}", text, why, what, chips=tuple(on), containers=names,

@@ -49,7 +49,7 @@ from cmgr.view.advice import (
     titled,
     unmanaged_hint,
 )
-from cmgr.view.containers import SPARED, UNCLEAR_USER, Down, down, started_again, stop_the_owner, to_rejoin
+from cmgr.view.containers import SPARED, Down, down, started_again, stop_the_owner, to_rejoin
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.heals import hurried
 from cmgr.view.heals import troubles as of_checks
@@ -236,7 +236,7 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
         if container.running and container.key in ring.theirs and is_fought_for(ring, container):
             kind, why, what = TroubleKind.OWNER, started_again(container), stop_the_owner(container)
         elif container.unclear:
-            why = UNCLEAR_USER
+            why = say("container.unclear-user")
         elif not container.running or not is_spared(node, container):
             continue
         if kind is not None:

@@ -30,7 +30,7 @@ from cmgr.runtimes.systemd.clients import watched
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
-from cmgr.view.containers import OWNED, SPARED, SPARED_HINT, UNCLEAR
+from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR, owned
 from cmgr.words import counted, json_of
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def _owned(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
         if row["owner"] and row["status"] == "running":
             names.setdefault(row["owner"], []).append(row["called"])
     for owner, called in sorted(names.items()):
-        yield Finding("container", OK, f"{', '.join(called)}: {OWNED.format(owner)}")
+        yield Finding("container", OK, f"{', '.join(called)}: {owned(owner)}")
 
 
 def _blind(rows: "Iterable[shapes.Container]", troubles: "Iterable[shapes.Trouble]") -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from cmgr.sentences.sentence import parts, say
 from cmgr.view import status as view
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import among
-from cmgr.view.containers import OWNED
+from cmgr.view.containers import owned
 from cmgr.words import one_line, stamp
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _deciders(node: Node, known: Container) -> Iterator[tuple[str, str]]:
     if not known.enabled:
         yield known.hands_off.partition("=")[0], say("decider.left-alone")
     if known.owner:
-        yield known.owner, OWNED.format(known.owner)
+        yield known.owner, owned(known.owner)
     own = known.strategy is not None
     strategy = known.strategy if known.strategy is not None else node.policy.strategy
     yield ("cmgr.strategy" if own else "strategy"), STOPPED_FOR[strategy]

@@ -142,7 +142,7 @@ def test_services_that_need_each_other_in_a_circle_are_told_and_wait_for_nobody(
     cmgr.run()
     assert cmgr.held() == []
     warned = {row["name"]: row["warnings"] for row in containers(cmgr.node)}
-    assert warned["a"] == ["depends_on goes round (a → b → c → a): nobody waits along it"]
+    assert warned["a"] == ["depends_on goes in a circle (a → b → c → a): nobody waits along it"]
     assert (warned["d"], len(warned["e"])) == ([], 1)
 
 

@@ -12,6 +12,7 @@ from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.questions import Network, Question
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.services.compose import Composed
+from cmgr.sentences.sentence import say
 
 NO_RESTART = ""
 """The restart policy of a container that no runtime restarts on its own."""
@@ -31,7 +32,7 @@ UNHEALTHY = "unhealthy"
 """The health of a container whose own check fails."""
 
 
-TIED = "was given its chips for good by its runtime: one on a slot could be moved"
+TIED = say("container.is-tied")
 """The reason why a container of most runtimes cannot be given other chips, in words that follow its name."""
 
 
