@@ -175,6 +175,8 @@ def _is(type_: str, value: object) -> bool:
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
+        case "object":  # In a map: a message.
+            return isinstance(value, dict) and value.keys() == {"id", "args"} and isinstance(value["args"], dict)
     raise AssertionError(f"the page has a type that it does not explain: {type_}")
 
 
