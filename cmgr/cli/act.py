@@ -14,10 +14,10 @@ from cmgr.cli.source import misused
 from cmgr.cli.text import out, progress
 from cmgr.errors import CmgrError, sentence
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import get, order, status
 from cmgr.service.systemd import Notifier
-from cmgr.words import one_line, span
+from cmgr.words import one_line
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 MACHINE = "machine"
 """The word for the machine around the chips in the place of a chip's number."""
-
-_PROOF = "this proves that its containers stop and start, and that the driver of this machine resets these chips"
 
 CHECK_SECONDS = 25.0
 """Shorter than whoever asks for it waits."""
@@ -134,15 +132,20 @@ def inject(options: InjectOptions) -> None:
     if code is None:
         raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}")
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
-    happened = "occurred and passed at once" if assertion is Assertion.ONCE else str(assertion)
     if of_machine:
         where: dict[str, object] = {"part": options.part} if options.part else {}
-        happened = "has happened" if assertion is Assertion.ONCE else happened
-        name = " ".join(filter(None, (MACHINE, options.part)))
+        name = say("order.machine-part", part=options.part) if options.part else say("order.machine")
+        passed = say("order.fault-happened", where=name, code=code)
     else:
-        where, name = {"chip": int(options.chip)}, f"chip {int(options.chip)}"
+        where, name = {"chip": int(options.chip)}, say("order.chip", chip=int(options.chip))
+        passed = say("order.fault-passed", where=name, code=code)
     order(source.socket_of(options), "inject", **where, code=code, assertion=str(assertion))
-    out.lines([f"{name}: fault {code} {happened}"])
+    happened = {
+        Assertion.OCCURRED: say("order.fault-occurred", where=name, code=code),
+        Assertion.CLEARED: say("order.fault-cleared", where=name, code=code),
+        Assertion.ONCE: passed,
+    }
+    out.told([happened[assertion]])
 
 
 def drill(options: DrillOptions) -> int:
@@ -159,13 +162,14 @@ def drill(options: DrillOptions) -> int:
     args: dict[str, object] = {"chip": options.chip, "stop": True}
     told = cast("shapes.Preview", order(path, "reset", **args, preview=True))
     known = progress.episodes(path)
-    if not _agreed(options, [*told["does"], _how_long(known, _ring_of(path, options.chip)), _PROOF]):
+    long = _how_long(known, _ring_of(path, options.chip))
+    if not _agreed(options, [*told["does"], long, say("drillcli.proves")]):
         return 0
     ordered = cast("shapes.ResetOrdered", order(path, "reset", **args))
     try:
         return _verdict(progress.episode(path, ordered["ring"], known), ordered)
     except KeyboardInterrupt:
-        out.remark(f"the drill goes on: cmgr status; cmgr cancel {options.chip} takes it back while it waits")
+        out.remark(say("drillcli.goes-on", chip=options.chip))
         raise
 
 
@@ -177,7 +181,7 @@ def _raise_fault(options: DrillOptions, path: str) -> None:
         return
     try:
         raised = order(path, "drill", **args)
-        out.told([f"chip {options.chip}: {raised['code']} is raised; Ctrl-C ends it"])
+        out.told([say("drillcli.is-raised", chip=options.chip, code=str(raised["code"]))])
         out.flush()
         while get(path, "drill")["chip"] == options.chip:
             time.sleep(progress.LOOK_EVERY)
@@ -185,16 +189,15 @@ def _raise_fault(options: DrillOptions, path: str) -> None:
         with suppress(CmgrError):  # It is over.
             order(path, "drill-end")
         raise
-    out.told(
-        [f"chip {options.chip}: the fault is over; cmgr status shows how it goes on, and cmgr history what was done"]
-    )
+    out.told([say("drillcli.fault-over", chip=options.chip)])
 
 
 def _agreed(options: DrillOptions, does: list[str]) -> bool:
     """Say what it does, and return whether it is to be done."""
-    out.told([*does, *["nothing was done: --dry-run"] * options.dry_run])
+    out.told([*does, *[say("order.dry-run", option="--dry-run")] * options.dry_run])
     if not options.yes and not options.dry_run:
-        out.confirm(f"cannot drill chip {options.chip}: nobody can be asked", "Go on?")
+        nobody = say("error.cannot-chip", do="drill", chip=options.chip, why=say("error.nobody-to-ask"))
+        out.confirm(nobody, say("order.go-on"))
     return not options.dry_run
 
 
@@ -205,31 +208,42 @@ def _ring_of(path: str, chip: int) -> int:
 def _how_long(known: "list[shapes.Episode]", ring: int) -> str:
     took = next((e["seconds"] for e in known if e["ring"] == ring and e["outcome"] == "recovered"), None)
     if took is None:
-        return "how long that takes here is not known yet: no recovery of this ring is remembered"
-    return f"the last recovery of this ring took {span(timedelta(seconds=took))}"
+        return say("drillcli.length-unknown")
+    return say("drillcli.last-took", length=timedelta(seconds=took))
 
 
 def _verdict(whole: "shapes.Timeline", ordered: "shapes.ResetOrdered") -> int:
     """Say what the drill has shown, in lines for a ticket."""
-    episode, chips = whole["episode"], listed(map(ChipId, ordered["chips"]))
+    episode, ring, chips = whole["episode"], ordered["ring"], ordered["chips"]
     passed = episode["outcome"] == "recovered"
-    away = [(lane["name"], _away(lane)) for lane in whole["lanes"] if lane["kind"] == "container"]
-    out.headline(f"drill of ring {ordered['ring']} ({chips}): {'passed' if passed else 'not passed'}", well=passed)
+    first = say("drillcli.passed", ring=ring, chips=chips)
+    if not passed:
+        first = say("drillcli.not-passed", ring=ring, chips=chips)
+    out.headline(out.spoken(first), well=passed)
+    about = say(
+        "drillcli.episode",
+        episode=episode["number"],
+        machine=socket.gethostname(),
+        version=__version__,
+        outcome=episode["outcome"],
+    )
     out.told(
         [
-            f"episode {episode['number']} of {socket.gethostname()}, cmgr {__version__}: {episode['outcome']}",
-            *(f"{name} was away for {length}" for name, length in away),
-            *["cmgr status says what is wrong now, and what to type"] * (not passed),
+            about,
+            *(_away(lane) for lane in whole["lanes"] if lane["kind"] == "container"),
+            *[say("drillcli.what-to-type")] * (not passed),
         ]
     )
     return 0 if passed else 1
 
 
 def _away(lane: "shapes.Lane") -> str:
-    down = [each for each in lane["spans"] if each["state"] != "running"]
-    if not down or down[-1]["end"] is None:
-        return "as long as this lasted" if down else "no moment"
-    return span(timedelta(seconds=round(down[-1]["end"] - down[0]["start"], 1)))
+    name, down = lane["name"], [each for each in lane["spans"] if each["state"] != "running"]
+    if not down:
+        return say("drillcli.no-moment", name=name)
+    if (end := down[-1]["end"]) is None:
+        return say("drillcli.all-the-time", name=name)
+    return say("drillcli.was-away", name=name, length=timedelta(seconds=round(end - down[0]["start"], 1)))
 
 
 def give_back(options: GiveBackOptions) -> int:

@@ -13,6 +13,7 @@ from cmgr.cli.orders import WAIT, given
 from cmgr.cli.show import page
 from cmgr.cli.text import out, progress, watch
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import document
 from cmgr.view.text import together
 
@@ -136,18 +137,17 @@ def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:
     answer = given(path, options.dry_run, f"group-{deed}", group=name, **said)
     if deed == "restart":
         made = cast("group_shapes.GroupRestarted", answer)
-        names = ", ".join(made["containers"])
-        out.told([f"group {name}: round {made['round']} begins; stopped, and started together: {names}"])
+        out.told([say("order.round-begins", group=name, round=made["round"], names=made["containers"])])
         return 0 if not options.wait or progress.group(path, name, made["round"]) else 1
     if deed == "cancel":
         again = cast("group_shapes.GroupResumed", answer)["waiting"]
-        more = [f"started again as soon as they can be: {', '.join(again)}"] if again else []
-        out.told([f"group {name}: the restart is taken back", *more])
+        more = [say("order.started-again-soon", names=again)] if again else []
+        out.told([say("order.restart-taken-back", group=name), *more])
         return 0
     if options.without:
-        out.told([f"group {name}: the others go on without {options.without}"])
+        out.told([say("order.others-go-on", group=name, names=options.without)])
         return 0
     left = cast("group_shapes.GroupResumed", answer)["waiting"]
-    more = [f"started as soon as they can be: {', '.join(left)}"] if left else []
-    out.told([f"group {name}: what can be started is started", *more])
+    more = [say("order.started-soon", names=left)] if left else []
+    out.told([say("order.what-can-is-started", group=name), *more])
     return 0

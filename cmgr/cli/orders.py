@@ -10,13 +10,13 @@ import typer
 from cmgr.cli import source
 from cmgr.cli.options import NEEDED, Common, argument, option
 from cmgr.cli.text import out, progress
-from cmgr.errors import CmgrError, ServiceDown, chain
+from cmgr.errors import CmgrError, ServiceDown
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.sentences.sentence import because, parts, say
 from cmgr.service.door.client import order, status
 from cmgr.view.text import reading
 from cmgr.view.text.render import Face
-from cmgr.words import counted, runs, span
+from cmgr.words import runs
 
 if TYPE_CHECKING:
     from cmgr.view import shapes, slot_shapes
@@ -36,7 +36,7 @@ def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object
     if not dry_run:
         return order(path, do, **args)
     told = cast("shapes.Preview", order(path, do, **args, preview=True))
-    out.told([*told["does"], "nothing was done: --dry-run"])
+    out.told([*told["does"], say("order.dry-run", option="--dry-run")])
     raise typer.Exit
 
 
@@ -61,7 +61,7 @@ def _each(things: Iterable[T], give: Callable[[T], None]) -> None:
         except typer.Exit:
             ended = True
     if len(failed) > 1:
-        raise CmgrError("; ".join(map(chain, failed)), hint=failed[0].hint)
+        raise CmgrError(parts(map(because, failed)), hint=failed[0].hint)
     if failed:
         raise failed[0]
     if ended:
@@ -156,8 +156,9 @@ def release(options: ReleaseOptions) -> int:
     def give(chip: int) -> None:
         told = cast("shapes.Released", _given(options, "release", chip=chip))
         if told["isolated"]:
-            raise CmgrError(f"cannot release chip {chip}: {told['reason']}", hint="it is isolated again; cmgr chips")
-        out.told([f"chip {chip}: released"])
+            again = say("error.cannot-release", chip=chip, why=told["reason"])
+            raise CmgrError(again, hint=say("error.isolated-again"))
+        out.told([say("order.released", chip=chip)])
 
     chips, path = _chips(options.chips), source.socket_of(options)
     _each(chips, give)
@@ -179,9 +180,9 @@ def isolate(options: IsolateOptions) -> None:
 
     def give(chip: int) -> None:
         answer = _given(options, "isolate", chip=chip, reason=options.reason)
-        lines = [f"chip {chip}: isolated; cmgr release {chip} ends it"]
+        lines = [say("order.isolated", chip=chip)]
         users = cast("shapes.Isolated", answer)["containers"]
-        out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
+        out.told([*lines, say("order.on-it", names=users)] if users else lines)
 
     _each(_chips(options.chips), give)
 
@@ -214,12 +215,11 @@ def _emptied(options: ResetOptions, do: str) -> int:
     def give(chip: int) -> None:
         told = cast("shapes.ResetOrdered", _given(options, do, chip=chip, stop=options.stop))
         rings[told["ring"]] = chip
-        chips, users = listed(map(ChipId, told["chips"])), told["containers"]
-        lines = [f"chip {chip}: the {do} of ring {told['ring']} ({chips}) is ordered"]
-        lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
-        left = told["left"]
-        lines += [f"stopped for it, and not started again by cmgr: {', '.join(left)}"] if left else []
-        out.told([*lines, *["cmgr status shows how it goes"] * (not options.wait)])
+        again, left = told["containers"], told["left"]
+        lines = [say("order.is-ordered", chip=chip, what=do, ring=told["ring"], chips=told["chips"])]
+        lines += [say("order.stopped-and-started", names=again)] if again else []
+        lines += [say("order.stopped-for-good", names=left)] if left else []
+        out.told([*lines, *[say("order.status-shows")] * (not options.wait)])
 
     _each(_one_of_each_ring(path, options.chips), give)
     return _awaited(path, rings, known) if options.wait else 0
@@ -228,10 +228,10 @@ def _emptied(options: ResetOptions, do: str) -> int:
 def _agreed(path: str, spelled: str, do: str) -> None:
     """Ask whether those on the rings of these chips are to be stopped."""
     told, chips = status(path), source.chips_of([spelled])
-    stopped = ", ".join(dict.fromkeys(name for chip in sorted(chips) for name in reading.users_of_ring(told, chip)))
+    stopped = [*dict.fromkeys(name for chip in sorted(chips) for name in reading.users_of_ring(told, chip))]
     if stopped:
-        refusal = f"cannot {do} chip {spelled}: this stops {stopped}, and nobody can be asked"
-        out.confirm(refusal, f"This stops {stopped}. Go on?")
+        refusal = say("error.cannot-chip", do=do, chip=spelled, why=say("error.this-stops", names=stopped))
+        out.confirm(refusal, say("order.this-stops", names=stopped))
 
 
 def _awaited(path: str, rings: Mapping[int, int], known: "list[shapes.Episode]") -> int:
@@ -241,11 +241,11 @@ def _awaited(path: str, rings: Mapping[int, int], known: "list[shapes.Episode]")
         try:
             told = progress.episode(path, ring, known)["episode"]
         except KeyboardInterrupt:
-            out.remark(f"the order stands: cmgr status; cmgr cancel {chip} takes it back while it waits")
+            out.remark(say("order.stands", chip=chip))
             raise
         well = well and told["outcome"] == "recovered"
-        took = span(timedelta(seconds=told["seconds"]))
-        out.told([f"ring {ring}: {told['outcome']}, episode {told['number']}, after {took}"])
+        took = timedelta(seconds=told["seconds"])
+        out.told([say("order.over", ring=ring, outcome=told["outcome"], episode=told["number"], length=took)])
     return 0 if well else 1
 
 
@@ -259,7 +259,7 @@ def cancel(options: CancelOptions) -> int:
         raise typer.BadParameter("give CHIPS, or --reboot")
     if options.chips is None:
         told = cast("slot_shapes.RebootCancelled", _given(options, "cancel", reboot=True))
-        out.told([f"the machine is not rebooted for {told['what']}; not before a day is over"])
+        out.told([say("order.reboot-called-off", what=told["what"])])
         return 0
 
     path, started = source.socket_of(options), list[str]()
@@ -267,8 +267,8 @@ def cancel(options: CancelOptions) -> int:
     def give(chip: int) -> None:
         users = cast("shapes.ResetOrdered", _given(options, "cancel", chip=chip))["containers"]
         started.extend(users)
-        lines = [f"chip {chip}: the order is taken back"]
-        out.told([*lines, f"started again where its chips are well: {', '.join(users)}"] if users else lines)
+        lines = [say("order.taken-back", chip=chip)]
+        out.told([*lines, say("order.started-where-well", names=users)] if users else lines)
 
     _each(_one_of_each_ring(path, options.chips), give)
     return _served(path, started) if options.wait else 0
@@ -291,7 +291,7 @@ def resume(options: ResumeOptions) -> int:
 
     def give(name: str) -> None:
         told = cast("shapes.Resumed", _given(options, "resume", container=name))
-        out.told([f"{told['container']}: will be started as soon as its chips allow"])
+        out.told([say("order.will-start", name=told["container"])])
 
     _each(names, give)
     return _served(source.socket_of(options), names) if options.wait else 0
@@ -299,9 +299,9 @@ def resume(options: ResumeOptions) -> int:
 
 def _resume_all(told: "shapes.AllResumed") -> None:
     kept, names = runs(told["rings"]), told["containers"]
-    lines = [f"kept back no longer: ring {kept}"] if kept else []
-    lines += [f"{name}: will be started as soon as its chips allow" for name in names]
-    out.lines(lines)
+    lines = [say("order.no-longer-kept-back", rings=kept)] if kept else []
+    lines += [say("order.will-start", name=name) for name in names]
+    out.told(lines)
 
 
 def forget(options: ForgetOptions) -> None:
@@ -323,26 +323,26 @@ def forget(options: ForgetOptions) -> None:
 
     def give(name: str) -> None:
         told = cast("shapes.Forgotten", _given(options, "forget", container=name))
-        out.told([f"{told['container']}: forgotten; {_left_as(told)}"])
+        out.told([say("order.forgotten", name=told["container"], state=_left_as(told))])
 
     _each(names, give)
 
 
 def _forget_runtime(told: "shapes.RuntimeForgotten") -> None:
     names = told["containers"]
-    lost = [f"down, and without their restart policies, until it answers again: {', '.join(names)}"] if names else []
-    out.told([f"{told['runtime']}: forgotten; nothing waits for it any more", *lost])
+    lost = [say("order.down-until-answers", names=names)] if names else []
+    out.told([say("order.waits-no-more", runtime=told["runtime"]), *lost])
 
 
 def _forget_chip(told: "slot_shapes.ChipForgotten") -> None:
-    places = [f"slot {name} needs another chip: cmgr slot assign {name} CHIPS" for name in told["slots"]]
-    out.told([f"{told['piece']}: forgotten", *places])
+    places = [say("order.to-assign", slot=name, command=f"cmgr slot assign {name} CHIPS") for name in told["slots"]]
+    out.told([say("order.piece-forgotten", piece=told["piece"]), *places])
 
 
 def _left_as(told: "shapes.Forgotten") -> str:
     if told["under_way"]:
-        return "its stop or start that is under way takes its course, and cmgr does nothing more to it"
-    return "it runs" if told["running"] else "it is down, and stays so until somebody starts it"
+        return say("order.takes-its-course")
+    return say("order.it-runs") if told["running"] else say("order.is-down")
 
 
 def maintenance(options: MaintenanceOptions) -> None:
@@ -358,12 +358,12 @@ def maintenance(options: MaintenanceOptions) -> None:
     answer = _given(options, "maintenance", on=on, seconds=seconds)
     told = cast("shapes.MaintenanceOrdered", answer)
     if not told["until"]:
-        out.told(["maintenance is over: what is true now is acted on"])
+        out.told([say("order.maintenance-over")])
         return
     until = Face(source.now()).when(told["until"])
     held = told["held"]
-    stay = [f"{counted(len(held), 'held container')} down until then: {', '.join(held)}"] if held else []
-    out.told([f"maintenance until {until}: recoveries are recorded, and none is acted on", *stay])
+    stay = [say("order.held-until-then", count=len(held), names=held)] if held else []
+    out.told([say("order.maintenance-until", until=until), *stay])
 
 
 def acknowledge(options: AcknowledgeOptions) -> None:
@@ -374,7 +374,7 @@ def acknowledge(options: AcknowledgeOptions) -> None:
     if options.all_ is (options.trouble is not None):
         raise typer.BadParameter("give a TROUBLE or --all")
     answer = _given(options, "acknowledge", trouble=options.trouble, all=options.all_)
-    out.told([f"{name}: acknowledged" for name in cast("shapes.Acknowledged", answer)["troubles"]])
+    out.told([say("order.acknowledged", trouble=name) for name in cast("shapes.Acknowledged", answer)["troubles"]])
 
 
 def reload(options: ReloadOptions) -> None:
@@ -384,6 +384,6 @@ def reload(options: ReloadOptions) -> None:
     """
     told = cast("shapes.Reloaded", order(source.socket_of(options), "reload"))
     changed, later = told["changed"], told["after_restart"]
-    lines = [f"in force now: {', '.join(changed)}"] if changed else []
-    lines += [f"in force only after systemctl restart cmgr: {', '.join(later)}"] if later else []
-    out.told(lines or ["configuration and fault tables were read again: no setting has changed"])
+    lines = [say("order.in-force", names=changed)] if changed else []
+    lines += [say("order.after-restart", names=later)] if later else []
+    out.told(lines or [say("order.read-again")])

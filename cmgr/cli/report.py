@@ -6,6 +6,7 @@ from cmgr.cli import source
 from cmgr.cli.options import NEEDED, Common, option
 from cmgr.cli.text import out
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import post
 from cmgr.words import runs
 
@@ -32,5 +33,6 @@ def report(options: ReportOptions) -> None:
     if options.length is not None:
         args["seconds"] = source.length("--for", options.length).total_seconds()
     told = cast("slot_shapes.ReportTaken", post(source.socket_of(options), "reports", **args))
-    where = f"on chips {runs(told['chips'])}, {told['handling']}" if told["chips"] else "over"
-    out.told([f"{told['source']}/{told['id']}: {told['code']} {where}"])
+    name, code, chips = f"{told['source']}/{told['id']}", told["code"], runs(told["chips"])
+    taken = say("order.reported", name=name, code=code, chips=chips, handling=told["handling"])
+    out.told([taken if chips else say("order.reported-over", name=name, code=code)])

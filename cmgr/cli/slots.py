@@ -11,6 +11,7 @@ from cmgr.cli.show import page
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import get, order
 from cmgr.view.text import together
 from cmgr.words import runs
@@ -64,7 +65,7 @@ def slot(options: SlotOptions) -> None:
     match options.deed:
         case SlotDeed.CREATE:
             made = cast("slot_shapes.SlotMade", order(path, "slot-create", slot=name, chips=chips, count=options.count))
-            out.told([f"slot {name}: chips {runs(made['chips'])}; --device {made['device']}"])
+            out.told([say("order.slot-made", slot=name, chips=runs(made["chips"]), device=made["device"])])
         case SlotDeed.ASSIGN:
             if chips is None:
                 raise typer.BadParameter("give CHIPS")
@@ -72,13 +73,13 @@ def slot(options: SlotOptions) -> None:
             out.told(_assigned(cast("slot_shapes.SlotAssigned", given)))
         case SlotDeed.REMOVE:
             order(path, "slot-remove", slot=name)
-            out.told([f"slot {name}: removed"])
+            out.told([say("order.slot-removed", slot=name)])
 
 
 def _assigned(told: "slot_shapes.SlotAssigned") -> list[str]:
     users = told["containers"]
-    more = [f"stopped for that, and started again there: {', '.join(users)}"] if users else []
-    return [f"slot {told['slot']}: chips {runs(told['chips'])}", *more]
+    more = [say("order.stopped-for-that", names=users)] if users else []
+    return [say("order.slot-has", slot=told["slot"], chips=runs(told["chips"])), *more]
 
 
 def _adopt(options: SlotOptions, name: str) -> None:
@@ -92,10 +93,10 @@ def _adopt(options: SlotOptions, name: str) -> None:
         hint = "Docker 28 or later does"
         raise CmgrError(f"cannot put {name} on a slot: Docker {docker.version} knows no CDI", hint=hint)
     container, image = described(config.docker.socket, name)
-    told = adoption(container, image, name)
-    out.lines([f"docker stop {name}", f"docker rename {name} {name}-before", told.command, f"docker start {name}"])
-    out.remark("look at the lines before you run them; they do not carry over:")
-    for left in told.left:
+    made = adoption(container, image, name)
+    out.lines([f"docker stop {name}", f"docker rename {name} {name}-before", made.command, f"docker start {name}"])
+    out.remark(say("order.look-before"))
+    for left in made.left:
         out.remark(f"  {left}")
 
 

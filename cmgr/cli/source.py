@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from cmgr.errors import BadRequest, CmgrError, ConfigError, ServiceDown, ServiceHangs
+from cmgr.errors import CmgrError, ConfigError, ServiceDown, ServiceHangs
 from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
-from cmgr.service.door.client import get
+from cmgr.service.door.client import get, told
 from cmgr.shortcut import DEFAULT_CONFIG, DEFAULT_SOCKET, locale
 
 if TYPE_CHECKING:
@@ -176,12 +176,8 @@ def language(common: Common | Asked) -> str:
 
 def answer(common: Common | Asked, do: str) -> Mapping[str, object]:
     """Return the service's answer with its sentences in the language of whoever asks, unless a program does."""
-    path, lang = socket_of(common), language(common)
-    if lang != ENGLISH:
-        # A service that is older than this command line takes no language, until it is restarted.
-        with suppress(BadRequest):
-            return get(path, f"{do}{'&' if '?' in do else '?'}lang={lang}")
-    return get(path, do)
+    path = socket_of(common)
+    return get(path, do) if language(common) == ENGLISH else told(path, do)
 
 
 def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:

@@ -35,6 +35,7 @@ AREAS = (
     "container",
     "decider",
     "drill",
+    "drillcli",
     "error",
     "explain",
     "fault",

@@ -1,5 +1,6 @@
 """Orders and errors are told in the language of whoever gives the order, and a program is told which message it is."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -47,6 +48,27 @@ def test_whoever_reads_chinese_is_refused_in_chinese_and_told_what_to_do(service
 def test_whoever_reads_chinese_is_told_in_chinese_what_an_order_would_do(service: Service) -> None:
     told = service.cmgr("isolate", "5", "--reason", "x", "--dry-run")
     assert told.out.startswith("在有人解除隔离之前，不在芯片 5 上启动任何东西，也不因它的故障复位\n")
+
+
+@pytest.mark.usefixtures("chinese")
+def test_whoever_reads_chinese_is_told_in_chinese_what_was_done(service: Service) -> None:
+    told = service.cmgr("isolate", "5", "--reason", "its fan is loud")
+    assert (told.code, told.out) == (0, "芯片 5：已隔离；cmgr release 5 解除隔离\n")
+    assert service.cmgr("release", "5").out == "芯片 5：已解除隔离\n"
+    assert service.cmgr("reload").out == "已重新读取配置和故障表：没有设置改变\n"
+    assert service.cmgr("inject", "4", "80E24E00", "--once").out == "芯片 4：故障 80E24E00 发生后立即消失\n"
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_drill_speaks_chinese_from_its_question_to_its_verdict(service: Service) -> None:
+    eventually(lambda: all(ring["phase"] == "healthy" for ring in service.status()["rings"]))
+    asked = service.cmgr("drill", "4")
+    assert asked.err == "cmgr: 无法演练芯片 4：无法询问任何人\n提示：--yes 表示同意\n"
+    assert asked.out.startswith("没有人使用后，一起复位芯片 4-7\n检查每个芯片都已启动并且健康\n")
+    done = service.cmgr("drill", "4", "--yes")
+    assert done.code == 0, done.err
+    assert "环 4（芯片 4-7）的演练：通过\n" in done.out
+    assert re.search(r"healthy → listing|清点：uid", done.out), "the timeline is told as it grows"
 
 
 @pytest.mark.usefixtures("chinese")

@@ -10,13 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from cmgr.errors import CmgrError
-from cmgr.shortcut import coloured, columns
+from cmgr.sentences.sentence import in_language, language_of, say
+from cmgr.shortcut import coloured, columns, locale
 from cmgr.view.text.render import WIDTH, block, indented, paragraph
 from cmgr.words import one_line
 
 
 def lines(text: Iterable[str]) -> None:
     _write(block(text))
+
+
+def spoken(text: str) -> str:
+    """Return a sentence in the language of whoever reads."""
+    return in_language(text, language_of(locale()))
 
 
 def _write(text: str) -> None:
@@ -32,7 +38,7 @@ def _writing() -> Iterator[None]:
         raise
     except OSError as error:
         drop()
-        raise CmgrError(f"cannot write the result: {error.strerror}") from None
+        raise CmgrError(say("error.cannot-write", why=str(error.strerror))) from None
 
 
 def drop() -> None:
@@ -41,8 +47,8 @@ def drop() -> None:
 
 
 def told(sentences: Iterable[str]) -> None:
-    """Write the sentences, each on lines of its own that fit the terminal."""
-    lines(line for sentence in sentences for line in paragraph(sentence, width(), "  "))
+    """Write the sentences as whoever reads speaks, each on lines of its own that fit the terminal."""
+    lines(line for sentence in sentences for line in paragraph(spoken(sentence), width(), "  "))
 
 
 def headline(text: str, *, well: bool) -> None:
@@ -70,11 +76,11 @@ def flush() -> None:
 def confirm(refusal: str, question: str) -> None:
     """Ask that, and raise `CmgrError` on no, and with this refusal where nobody can be asked."""
     if not sys.stdin.isatty():
-        raise CmgrError(refusal, hint="--yes says yes")
+        raise CmgrError(refusal, hint=say("error.yes"))
     import typer
 
-    if not typer.confirm(question, err=True):
-        raise CmgrError("nothing was done")
+    if not typer.confirm(spoken(question), err=True):
+        raise CmgrError(say("error.nothing-was-done"))
 
 
 def ask(question: str, proposal: str, take: Callable[[str], object]) -> str:
@@ -98,11 +104,11 @@ def agreed(question: str, proposal: bool) -> bool:
     import typer
 
     flush()
-    return bool(typer.confirm(question, default=proposal, err=True))
+    return bool(typer.confirm(spoken(question), default=proposal, err=True))
 
 
 def remark(text: str) -> None:
-    error(f"cmgr: {text}")
+    error(f"cmgr: {spoken(text)}")
 
 
 def error(text: str) -> None:

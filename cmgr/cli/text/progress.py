@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from cmgr.cli.text import out
-from cmgr.service.door.client import get, status
+from cmgr.sentences.sentence import say
+from cmgr.service.door.client import get, status, told
 from cmgr.view.text import reading, timeline
 
 if TYPE_CHECKING:
@@ -32,18 +33,26 @@ def episode(path: str, ring: int, known: "list[shapes.Episode]") -> "shapes.Time
     shown, waits = 0, ""
     while True:
         number = next((e["number"] for e in reversed(episodes(path)) if e["ring"] == ring and e["number"] > before), 0)
-        whole = cast("shapes.Timeline", get(path, f"episodes/{number}")) if number else None
+        whole = cast("shapes.Timeline", told(path, f"episodes/{number}")) if number else None
         if whole is not None:
-            out.told([f"{timeline.offset(n['offset'])} {n['kind']}: {n['text']}" for n in whole["notes"][shown:]])
+            out.told(map(_line, whole["notes"][shown:]))
             shown = len(whole["notes"])
             if whole["episode"]["ended"] is not None:
                 return whole
-        now = next(each for each in status(path)["rings"] if each["id"] == ring)
+        now = next(each for each in _status(path)["rings"] if each["id"] == ring)
         if now["phase"] == "waiting" and now["reason"] != waits:
             waits = now["reason"]
             out.told([waits])
         out.flush()
         time.sleep(LOOK_EVERY)
+
+
+def _line(note: "shapes.TimelineLine") -> str:
+    return say("order.happens", at=timeline.offset(note["offset"]), kind=note["kind"], text=note["text"])
+
+
+def _status(path: str) -> "shapes.Status":
+    return cast("shapes.Status", told(path, "status"))
 
 
 def held_on(path: str, chips: Iterable[int]) -> list[str]:
@@ -56,11 +65,11 @@ def group(path: str, name: str, number: int) -> bool:
     """Show how the group does until its round of this number is over; return whether it is whole then."""
     before = ""
     while True:
-        row = cast("group_shapes.Groups", get(path, f"groups/{quote(name, safe='')}"))["groups"][0]
-        now = ": ".join(filter(None, [row["phase"], row["reason"]]))
+        row = cast("group_shapes.Groups", told(path, f"groups/{quote(name, safe='')}"))["groups"][0]
+        now = _because(say("order.group-is", group=name, phase=row["phase"]), row["reason"])
         if now != before:
             before = now
-            out.told([f"group {name}: {now}"])
+            out.told([now])
             out.flush()
         if row["phase"] == "running" and row["round"] >= number:
             return not row["down"]
@@ -71,15 +80,19 @@ def container(path: str, name: str) -> bool:
     """Show how the container does until it runs, or has failed; return whether it serves."""
     before = ""
     while True:
-        rows = [row for row in status(path)["containers"] if name in reading.names(row) or row["id"].startswith(name)]
+        rows = [row for row in _status(path)["containers"] if name in reading.names(row) or row["id"].startswith(name)]
         if not rows:
             return False
         row = rows[0]
-        now = ": ".join(filter(None, [row["status"], row["reason"]]))
+        now = _because(say("order.container-is", name=row["called"], status=row["status"]), row["reason"])
         if now != before:
             before = now
-            out.told([f"{row['called']}: {now}"])
+            out.told([now])
             out.flush()
         if row["status"] in OVER:
             return row["serves"]
         time.sleep(LOOK_EVERY)
+
+
+def _because(what: str, why: str) -> str:
+    return say("word.because", what=what, why=why) if why else what

@@ -54,6 +54,16 @@ def get(path: str | os.PathLike[str], what: str, patience: Patience = USUAL) -> 
     return _answer(path, _exchange(str(path), _request("GET", f"/v1/{what}"), patience))
 
 
+def told(path: str | os.PathLike[str], what: str) -> dict[str, object]:
+    """Return the same with its sentences in the language of whoever types."""
+    language = language_of(locale())
+    if language != ENGLISH:
+        # A service that is older than this command line takes no language, until it is restarted.
+        with contextlib.suppress(BadRequest):
+            return get(path, f"{what}{'&' if '?' in what else '?'}lang={language}")
+    return get(path, what)
+
+
 def status(path: str | os.PathLike[str], patience: Patience = USUAL) -> "shapes.Status":
     """Return the whole picture. Blocks and raises as `get`."""
     return cast("shapes.Status", get(path, "status", patience))
@@ -63,7 +73,7 @@ def order(path: str | os.PathLike[str], do: str, **args: object) -> dict[str, ob
     """Return what the service answers to this order, in the language of whoever types. Blocks and raises as `get`."""
     language = language_of(locale())
     if language != ENGLISH:
-        # A service that is older than this command line takes no language, and does nothing that it cannot read.
+        # As above; and it does nothing that it cannot read.
         with contextlib.suppress(BadRequest):
             return post(path, f"orders/{do}", **args, lang=language)
     return post(path, f"orders/{do}", **args)

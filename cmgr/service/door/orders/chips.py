@@ -325,7 +325,7 @@ def _held_down(node: Node) -> list[str]:
 
 def _may_be_disturbed(node: Node, ring: Ring, request: Request) -> None:
     if why := say("error.in-maintenance") if node.maintenance is not None else why_idle(node):
-        raise CmgrError(_cannot(request, why), hint=str(idle_hint(node)))
+        raise CmgrError(_cannot(request, why), hint=idle_hint(node))
     if ring.phase in REBOOTING:
         raise CmgrError(_cannot(request, say("error.ring-resets")), hint="cmgr status")
 

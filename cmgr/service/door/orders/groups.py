@@ -130,7 +130,7 @@ class GroupOrders:
 
     def _acts(self, do: str, name: str) -> None:
         if why := why_idle(self.node()):
-            raise CmgrError(_cannot(do, name, why), hint=str(idle_hint(self.node())))
+            raise CmgrError(_cannot(do, name, why), hint=idle_hint(self.node()))
 
 
 def _cannot(do: str, group: str, why: str) -> str:
