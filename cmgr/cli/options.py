@@ -189,7 +189,7 @@ class FaultsOptions(Listing):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions(Showing):
     code: str = argument("CODE", "A fault code, such as 80E24E00.", complete="codes")
-    lang: str | None = option("--lang LANG", "Of meaning and advice: en or zh. Else as LANG has it.")
+    lang: str | None = option("--lang LANG", "The language: en or zh. Else as LANG has it.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,16 +187,14 @@ def explain(options: ExplainOptions) -> None:
     if code is None:
         raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}; cmgr show NAME explains a container")
     try:
-        answer = get(source.socket_of(options), f"explain/{quote(code)}")
+        answer = source.answer(options, f"explain/{quote(code)}")
         told = source.Told(cast("shapes.Explanation", answer), source.SERVICE)
     except ServiceDown:
         from cmgr.cli import stored
 
-        told = source.Told(stored.explain(source.configuration(options), options.code), source.CONFIGURATION)
-    sheet = page(options)
-    if options.lang is not None:
-        sheet = sheet._replace(face=sheet.face._replace(language=options.lang))
-    emit(options, told, texts.explanation(told.value, sheet))
+        known = stored.explain(source.configuration(options), options.code)
+        told = source.Told(source.spoken(options, known), source.CONFIGURATION)
+    emit(options, told, texts.explanation(told.value, page(options)))
 
 
 def emit(

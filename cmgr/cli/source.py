@@ -167,11 +167,11 @@ def spoken(common: Common | Asked, document: Document) -> Document:
 
 
 def language(common: Common | Asked) -> str:
-    """Return the language of whoever asks: English where a program does, or something that knows only English."""
+    """Return the language of whoever asks, by an option or his locale; English where a program does."""
     # Options without that choice are of commands that write for programs, or into a file.
     if getattr(common, "as_json", True) or getattr(common, "check", False) or getattr(common, "nagios", False):
         return ENGLISH
-    return language_of(locale())
+    return language_of(getattr(common, "lang", None) or locale())
 
 
 def answer(common: Common | Asked, do: str) -> Mapping[str, object]:

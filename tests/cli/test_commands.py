@@ -378,6 +378,7 @@ def test_a_meaning_is_told_in_chinese_where_that_is_wished(home: Home, monkeypat
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     assert "AI core: multi-bit ECC error" in home.here("explain", "80C98008").out
     assert "多比特ECC错误" in home.here("explain", "80C98008", "--lang", "zh").out
+    assert "复位芯片所在的环" in home.here("explain", "80C98008", "--lang", "zh").out
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     assert "多比特ECC错误" in home.here("explain", "80C98008").out
     assert "AI core: multi-bit ECC error" in home.here("explain", "80C98008", "--lang", "en").out
