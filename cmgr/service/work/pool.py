@@ -11,12 +11,23 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 IDLE = 10.0
-"""Seconds after which a thread that nobody needs ends: a start of the service has as many as it has chips."""
+"""Seconds after which a thread that nobody needs ends: longer than from one look at all chips to the next, mostly."""
 
 KEPT = 2
 """So many stay for the next job: the first stops of a recovery."""
 
 Job = Callable[[], None]
+
+Begun = tuple[Future[None], Job]
+
+
+class _Seat:
+    """The place of a thread that waits for a job: `given` is its own as soon as `come` can be acquired."""
+
+    def __init__(self) -> None:
+        self.come = threading.Lock()
+        self.come.acquire()
+        self.given: Begun | None = None
 
 
 class Pool:
@@ -25,18 +36,22 @@ class Pool:
     def __init__(self, most: int, name: str) -> None:
         self._most = most
         self._name = name
-        self._made = self._idle = self._numbers = 0
-        self._jobs: deque[tuple[Future[None], Job]] = deque()
-        self._changed = threading.Condition()
+        self._made = self._numbers = 0
+        self._jobs: deque[Begun] = deque()
+        self._idle: list[_Seat] = []
+        self._lock = threading.Lock()
 
     def submit(self, job: Job) -> Future[None]:
         """Have the job done soon. Does not block. A future that is cancelled in time is not begun. Any thread."""
         future: Future[None] = Future()
-        with self._changed:
-            self._jobs.append((future, job))
-            if self._idle >= len(self._jobs):
-                self._changed.notify()
+        with self._lock:
+            if self._idle:
+                # The last one to have come: by turns, all would be needed once in a while, and none would end.
+                seat = self._idle.pop()
+                seat.given = future, job
+                seat.come.release()
                 return future
+            self._jobs.append((future, job))
             if self._made >= self._most:
                 return future
             self._made += 1
@@ -55,13 +70,17 @@ class Pool:
                 job()
                 future.set_result(None)
 
-    def _next(self) -> tuple[Future[None], Job] | None:
+    def _next(self) -> Begun | None:
         """Return the next job; None: the thread is to end."""
-        with self._changed:
-            self._idle += 1
-            while not self._jobs:
-                if not self._changed.wait(IDLE if self._made > KEPT else None) and not self._jobs and self._made > KEPT:
+        seat = _Seat()
+        with self._lock:
+            if self._jobs:
+                return self._jobs.popleft()
+            self._idle.append(seat)
+        while not seat.come.acquire(timeout=IDLE if self._made > KEPT else -1):
+            with self._lock:
+                if seat in self._idle and self._made > KEPT:
+                    self._idle.remove(seat)
                     self._made -= 1
-                    break
-            self._idle -= 1
-            return self._jobs.popleft() if self._jobs else None
+                    return None
+        return seat.given

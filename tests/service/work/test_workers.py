@@ -293,7 +293,7 @@ def test_a_pool_makes_a_thread_only_when_all_others_are_busy() -> None:
     for _ in range(20):
         pool.submit(job).result(PATIENCE)
         # It counts as idle a moment after its job is done.
-        eventually(lambda: pool._idle == 1)
+        eventually(lambda: len(pool._idle) == 1)
     assert names == {"few-1"}
     waiting = [pool.submit(long_job) for _ in range(6)]
     cancelled = [future.cancel() for future in waiting]
@@ -314,4 +314,21 @@ def test_threads_of_a_pool_that_nobody_needs_end_but_for_a_few(monkeypatch: pyte
 
         for future in [pool.submit(job) for _ in range(most)]:
             future.result(PATIENCE)
-        eventually(lambda: pool._made == pool._idle == KEPT)
+        eventually(lambda: pool._made == len(pool._idle) == KEPT)
+
+
+def test_a_job_is_given_to_the_last_thread_that_has_become_idle_so_that_the_others_can_end() -> None:
+    pool, names, met = Pool(4, "last"), set(), threading.Barrier(4)
+
+    def meet() -> None:
+        met.wait(PATIENCE)
+
+    def note() -> None:
+        names.add(threading.current_thread().name)
+
+    for future in [pool.submit(meet) for _ in range(4)]:
+        future.result(PATIENCE)
+    for _ in range(20):
+        eventually(lambda: len(pool._idle) == 4)
+        pool.submit(note).result(PATIENCE)
+    assert len(names) == 1
