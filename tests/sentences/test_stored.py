@@ -10,6 +10,7 @@ from cmgr.model.values.faults import FaultCode, Handling, Isolation
 from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
 from cmgr.model.values.holds import Attempt
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.groups import Group, over
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.hints import order
 from cmgr.sentences.sentence import CHINESE, in_language, orders_in, say
@@ -50,9 +51,12 @@ def test_a_sentence_in_a_list_comes_back_and_so_does_the_text_of_an_older_file(t
         Raise(RuleKind.DURATION, Handling.SeparateNPU, values.NOW, reason) for reason in (TESTED, "came 3 times")
     )
     tally = Tally(ChipId(0), FaultCode("80E24E00"), raised=(said, bare))
+    group = over(Group("tp", began=values.NOW, cause=TESTED), values.NOW, "recovered")
     with closing(open_store(path)) as store:
-        store.save(replace(values.node(), tallies={tally.key: tally}), [], [])
+        store.save(replace(values.node(), tallies={tally.key: tally}, groups={group.name: group}), [], [])
     with open_reader(path) as reader:
-        (again,) = reader.node().tallies.values()
+        kept = reader.node()
+    (again,) = kept.tallies.values()
+    assert [in_language(each.cause, CHINESE) for each in kept.groups["tp"].history] == [TOLD]
     assert again == tally
     assert [in_language(each.reason, CHINESE) for each in again.raised] == [TOLD, "came 3 times"]

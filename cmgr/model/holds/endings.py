@@ -12,8 +12,6 @@ from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, full
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.sentence import say
 
-SEE_TO_IT = "see to it that it runs, if it is still needed"
-
 
 def end_hold(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold at once: there is nothing to put right."""
@@ -65,7 +63,7 @@ def lose(turn: Turn, hold: Hold, why: str, lines: tuple[str, ...] = ()) -> None:
             full_name(hold.key, hold.name),
             say("hold.is-lost", name=hold.name),
             why,
-            f"to make it again, type these {len(lines)} lines" if lines else SEE_TO_IT,
+            say("hold.make-it-again", count=len(lines)) if lines else say("hold.see-to-it"),
             stays=True,
             ring=ring_told.id if ring_told is not None else None,
             chips=tuple(sorted(hold.chips)),

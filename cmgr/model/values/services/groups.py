@@ -29,7 +29,7 @@ class Round:
     number: int
     began: datetime
     ended: datetime
-    cause: str
+    cause: Sentence | str
     outcome: str
 
 
