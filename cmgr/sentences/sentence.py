@@ -54,6 +54,7 @@ AREAS = (
     "rank",
     "reboot",
     "ring",
+    "setup",
     "slot",
     "symptom",
     "trouble",

@@ -7,6 +7,7 @@ from cmgr.config.load import mistakes_of
 from cmgr.config.receivers import FORMATS, Receiver
 from cmgr.config.schema import row
 from cmgr.config.spelling import either
+from cmgr.sentences.sentence import say
 
 Table = dict[str, object]
 """As TOML has it."""
@@ -27,7 +28,7 @@ def option_of(text: str) -> Table:
 
 def typed() -> Table | None:
     """Ask for one; None: nobody is told."""
-    question = f"How are people told of recoveries and troubles: {either([*FORMATS])}? Nothing: nobody is told."
+    question = say("setup.how-told", forms=either([*FORMATS]))
     name = out.ask(question, "", lambda text: _KINDS["format"].take(text) if text else "")
     while name:
         table = _asked(name)
@@ -41,11 +42,11 @@ def _asked(name: str) -> Table:
     form = FORMATS[name]
     table: Table = {"format": name}
     if form.schemes:
-        file = "" if name == "mail" else " An address with a key in it may stand in a file, whose path begins with /."
-        where = out.ask(f"Where is {name} reached?{file}", "", lambda text: _KINDS[_key(text)].take(text))
+        question = say("setup.where-mail", name=name) if name == "mail" else say("setup.where", name=name)
+        where = out.ask(question, "", lambda text: _KINDS[_key(text)].take(text))
         table[_key(where)] = where
     table |= {key: _answer(key) for key in form.needs}
-    if name == "mail" and out.agreed("Does the server want a password?", False):
+    if name == "mail" and out.agreed(say("setup.wants-password"), False):
         table |= {key: _answer(key) for key in ("user", "secret_file")}
     return table
 

@@ -6,22 +6,20 @@ from cmgr.frozen import replace
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.scope import Scope, all_unclear, in_scope, on_ring
 from cmgr.model.units import is_covered
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import say
 from cmgr.view.advice import called
 from cmgr.view.containers import UNCLEAR
-from cmgr.words import span
-
-NONE_KNOWN = "whom a fault would stop is not known: the service has not seen the chips of this machine yet"
 
 
 def stopped(node: Node | None, strategy: Strategy) -> list[str]:
     """Say whom a fault that needs a reset would stop now. None: the service has not run yet."""
     if node is None or not node.rings:
-        return [NONE_KNOWN]
+        return [say("setup.none-known")]
     node = replace(node, policy=replace(node.policy, strategy=strategy))
     whom: dict[tuple[str, ...], list[ChipId]] = {}
     stay: list[str] = []
@@ -36,8 +34,9 @@ def stopped(node: Node | None, strategy: Strategy) -> list[str]:
         stay += [called(node, c.key) for c in running if called(node, c.key) not in every]
     told = [_sentence(chips, names) for names, chips in whom.items()]
     told += [_of_mates(node)] if waits else []
-    told += [f"a reset waits for {', '.join(sorted(set(stay)))}, without stopping them"] if stay else []
-    return [*told, *(f"{called(node, c.key)}: {UNCLEAR}" for c in all_unclear(node.containers))]
+    told += [say("setup.reset-waits", names=sorted(set(stay)))] if stay else []
+    unclear = [called(node, c.key) for c in all_unclear(node.containers)]
+    return [*told, *(say("word.because", what=name, why=UNCLEAR) for name in unclear)]
 
 
 def under(node: Node, policy: Policy) -> Node:
@@ -72,11 +71,10 @@ def _names(node: Node, ring: Ring, running: Sequence[Container], faulty: Sequenc
 
 
 def _sentence(chips: Sequence[ChipId], names: Sequence[str]) -> str:
-    where = listed(chips) if len(chips) == 1 else f"any of {listed(chips)}"
-    return f"a fault on {where} stops {', '.join(names) or 'nobody'}"
+    where = say("setup.on", chips=chips) if len(chips) == 1 else say("setup.on-any-of", chips=chips)
+    return say("setup.fault-stops", where=where, names=names) if names else say("setup.stops-nobody", where=where)
 
 
 def _of_mates(node: Node) -> str:
     after = node.policy.reset.widen_after
-    ends = "" if after is None else f"; after {span(after)} they are stopped too"
-    return f"others on the ring of a faulty chip run on, and the reset waits for them{ends}"
+    return say("setup.mates-run") if after is None else say("setup.mates-run-until", length=after)

@@ -15,6 +15,7 @@ from cmgr.config.spelling import quoted
 from cmgr.errors import Misused
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.sentences.sentence import say
 from cmgr.view.advice import called
 from cmgr.words import counted
 
@@ -84,24 +85,23 @@ def typed(config: Config, node: "Node | None", given: Answers) -> Iterator[tuple
     strategy = given.get(STRATEGY) or _strategy(node, proposed(config, node))
     yield STRATEGY, strategy
     if OBSERVE not in given and strategy != Strategy.NEVER:
-        yield (
-            OBSERVE,
-            out.agreed("Only observe at first: decide and record everything, and do nothing?", config.observe),
-        )
+        yield OBSERVE, out.agreed(say("setup.observe-first"), config.observe)
     if IGNORE not in given and node is not None:
         yield IGNORE, [*_ignored(node)]
     if RECEIVERS not in given and not config.alarms.receivers:
         yield RECEIVERS, [table] if (table := hearers.typed()) else []
     if WINDOW not in given:
-        question = (
-            "When may services be stopped for faults that can wait, such as Sat 02:00-04:00; Sun? "
-            "Nothing: they run on until nobody uses the chips."
-        )
         windows = config.levels.FreeRestartNPU.window
-        yield WINDOW, _answer(WINDOW, question, "; ".join(each.text for each in windows))
+        yield (
+            WINDOW,
+            _answer(
+                WINDOW,
+                say("setup.which-window", times="Sat 02:00-04:00; Sun"),
+                "; ".join(each.text for each in windows),
+            ),
+        )
     if RESERVE not in given:
-        question = "How many free chips are kept for services on slots, which move there from a chip that is isolated?"
-        yield RESERVE, _answer(RESERVE, question, str(config.spares.reserve))
+        yield RESERVE, _answer(RESERVE, say("setup.how-many-spares"), str(config.spares.reserve))
 
 
 def _answer(key: str, question: str, proposal: str) -> object:
@@ -110,15 +110,15 @@ def _answer(key: str, question: str, proposal: str) -> object:
 
 
 def _strategy(node: "Node | None", proposal: Strategy) -> object:
-    out.told(["", "Whose containers are stopped when a chip faults?"])
+    out.told(["", say("setup.whose-are-stopped")])
     for strategy in Strategy:
         out.lines(["", f"{strategy}:"])
-        out.told(f"- {sentence}" for sentence in whom.stopped(node, strategy))
+        out.items(whom.stopped(node, strategy))
     return _answer(STRATEGY, "", str(proposal))
 
 
 def _ignored(node: "Node") -> Iterator[str]:
     for container in whom.doubtful(node):
         name = called(node, container.key)
-        if out.agreed(f"{name} can reach every chip. Does it use none, as monitors do not?", False):
+        if out.agreed(say("setup.uses-none", name=name), False):
             yield container.name

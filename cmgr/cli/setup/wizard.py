@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,9 @@ from cmgr.config.load import CONFIG_VARIABLE, in_file, read_back
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ServiceDown, ServiceHangs
 from cmgr.frozen import replace
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.runtimes import missing
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import status
 from cmgr.shortcut import DEFAULT_CONFIG
 
@@ -57,30 +59,35 @@ def setup(options: SetupOptions) -> int:
     answers = _whole(before, {dozen.STRATEGY: str(wishes.proposed(config, node)), **given})
     text = dozen.text(answers)
     policy = read_back(text).policy()
-    out.told(["", f"{policy.strategy}, with the containers of now:"])
+    out.told(["", say("setup.with-containers", strategy=policy.strategy)])
     future = None if node is None else whom.under(node, policy)
-    out.told(f"- {sentence}" for sentence in whom.stopped(future, policy.strategy))
-    out.lines(["", f"{path} is to say:", "", *dozen.body({k: v for k, v in answers.items() if k in dozen.ASKED}), ""])
-    if rest := sorted(answers.keys() - dozen.ASKED.keys()):
-        out.told([f"and as it does now: {', '.join(rest)}", ""])
+    out.items(whom.stopped(future, policy.strategy))
+    _show_what_is_written(path, answers)
     if options.dry_run:
-        out.told(["nothing was done: --dry-run"])
+        out.told([say("order.dry-run", option="--dry-run")])
         return 0
-    if asks and not out.agreed("Write that?", True):
-        raise CmgrError("nothing was done")
+    if asks and not out.agreed(say("setup.write-that"), True):
+        raise CmgrError(say("error.nothing-was-done"))
     _write(path, text)
     return _in_force(options, path, asks)
+
+
+def _show_what_is_written(path: Path, answers: Answers) -> None:
+    out.told(["", say("setup.is-to-say", path=str(path)), ""])
+    out.lines([*dozen.body({k: v for k, v in answers.items() if k in dozen.ASKED}), ""])
+    if rest := sorted(answers.keys() - dozen.ASKED.keys()):
+        out.told([say("setup.as-now", names=rest), ""])
 
 
 def _possible(options: SetupOptions, path: Path, asks: bool) -> None:
     """Raise `CmgrError` where nobody can be asked, or the file cannot be written: before the first question."""
     if not (asks or options.yes or options.dry_run):
-        hint = "--yes takes what is proposed; cmgr setup --help has an option for each question"
-        raise CmgrError("cannot set up: nobody can be asked", hint=hint)
+        raise CmgrError(say("setup.nobody-to-ask"), hint=say("setup.take-proposed"))
+    directory = str(path.parent)
     if not path.parent.is_dir():
-        raise CmgrError(f"cannot set up: there is no directory {path.parent}", hint=f"mkdir -p {path.parent}")
+        raise CmgrError(say("setup.no-directory", path=directory), hint=f"mkdir -p {directory}")
     if not os.access(path.parent, os.W_OK) and not options.dry_run:
-        raise CmgrError(f"cannot set up: you may not write in {path.parent}", hint="sudo cmgr setup")
+        raise CmgrError(say("setup.not-writable", path=directory), hint="sudo cmgr setup")
 
 
 def _books(config: Config) -> "Node | None":
@@ -124,11 +131,11 @@ def _write(path: Path, text: str) -> None:
             names = (today if n == 1 else today.with_name(f"{today.name}-{n}") for n in count(1))
             kept = next(name for name in names if not os.path.lexists(name))
             put(kept, former, force=False)
-            out.told([f"{path} as it was is kept as {kept}"])
+            out.told([say("setup.former-kept", path=str(path), kept=str(kept))])
         put(path, text, force=True)
     except OSError as error:
-        raise CmgrError(f"cannot write {path}: {error.strerror}") from None
-    out.told([f"{path} is written"])
+        raise CmgrError(say("setup.cannot-write", path=str(path), why=str(error.strerror))) from None
+    out.told([say("setup.is-written", path=str(path))])
 
 
 def _in_force(options: SetupOptions, path: Path, asks: bool) -> int:
@@ -139,48 +146,46 @@ def _in_force(options: SetupOptions, path: Path, asks: bool) -> int:
         raise
     except ServiceDown:
         if str(path) != DEFAULT_CONFIG or not _BOOTED.exists():
-            out.told([f"the service does not run: cmgr run --config {path} starts it in the foreground"])
+            out.told([say("setup.does-not-run", path=str(path))])
             return 0
         if why := missing(source.configuration(options)):
             _start("--no-block")
-            out.told([f"it waits for a container runtime: {why}", "next: install or start one; cmgr status"])
+            out.told([say("setup.waits-for-runtime", why=why), say("setup.next-runtime")])
             return 0
         _start()
     told, config = status(source.socket_of(options)), source.configuration(options)
     service = told["service"]
     if (service["strategy"], service["observe"]) != (config.strategy, config.observe):
-        raise CmgrError(
-            f"cannot say that the service goes by {path}: it has another strategy", hint="systemctl cat cmgr"
-        )
-    out.told([f"the service goes by it: strategy {config.strategy}{', and only observes' if config.observe else ''}"])
+        raise CmgrError(say("setup.other-strategy", path=str(path)), hint="systemctl cat cmgr")
+    strategy = config.strategy
+    out.told([say("setup.observes", strategy=strategy) if config.observe else say("setup.goes-by", strategy=strategy)])
     if config.alarms.receivers:
-        out.told(["to try who is told: cmgr alarms --test"])
+        out.told([say("setup.try-alarms")])
     if config.observe:
-        out.told(["next: cmgr status; cmgr setup --no-observe when it is to act"])
+        out.told([say("setup.next-to-act")])
         return 0
     idle = _idle(told["chips"])
-    if idle and asks and out.agreed(f"Nobody uses {listed(idle)}. Drill there: reset them, and stop nobody?", False):
+    if idle and asks and out.agreed(say("setup.drill-there", chips=idle), False):
         return drill(DrillOptions(config=options.config, socket=options.socket, chip=idle[0]))
-    where = (
-        f"{idle[0]}: nobody uses {listed(idle)}" if idle else "CHIP, on a ring whose containers can be away for minutes"
-    )
-    out.told(["next: cmgr status", f"to see a recovery: cmgr drill {where}"])
+    where = say("setup.drill-idle", chip=idle[0], chips=idle) if idle else say("setup.drill-a-ring")
+    out.told([say("setup.next"), where])
     return 0
 
 
 def _start(*more: str) -> None:
-    out.told(["the service is started"])
+    out.told([say("setup.started")])
     out.flush()
     try:
         done = subprocess.run((*_START, *more), check=False, timeout=_START_SECONDS)  # noqa: S603 - by PATH
     except subprocess.TimeoutExpired:
-        why = f"it is not up after {_START_SECONDS:.0f} s"
+        why: str = say("setup.not-up", length=timedelta(seconds=_START_SECONDS))
     except OSError as error:
         why = str(error.strerror)
     else:
-        why = "" if done.returncode == 0 else "systemctl start cmgr failed"
+        why = "" if done.returncode == 0 else say("setup.start-failed")
     if why:
-        raise CmgrError(f"cannot start the service: {why}", hint="systemctl status cmgr; journalctl -u cmgr -e")
+        hint = "systemctl status cmgr; journalctl -u cmgr -e"
+        raise CmgrError(say("setup.cannot-start", why=why), hint=hint)
 
 
 def _idle(chips: "Sequence[shapes.Chip]") -> list[ChipId]:

@@ -51,6 +51,11 @@ def told(sentences: Iterable[str]) -> None:
     lines(line for sentence in sentences for line in paragraph(spoken(sentence), width(), "  "))
 
 
+def items(sentences: Iterable[str]) -> None:
+    """Write the sentences as a list."""
+    told(f"- {spoken(sentence)}" for sentence in sentences)
+
+
 def headline(text: str, *, well: bool) -> None:
     _write(f"{coloured(one_line(text), well=well)}\n")
 

@@ -16,6 +16,7 @@ from cmgr.model.values.chips import UNCLEAR, ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import say
 from cmgr.store import open_store
 from tests.cli.conftest import Home
 from tests.cli.scenes import NOTES
@@ -284,7 +285,7 @@ def test_the_preview_says_whom_a_fault_would_stop() -> None:
         "others on the ring of a faulty chip run on, and the reset waits for them; after 10 min they are stopped too",
         "a reset waits for c, d, without stopping them",
     ]
-    assert whom.stopped(Node(), Strategy.RING) == whom.stopped(None, Strategy.RING) == [whom.NONE_KNOWN]
+    assert whom.stopped(Node(), Strategy.RING) == whom.stopped(None, Strategy.RING) == [say("setup.none-known")]
 
 
 def test_a_strategy_of_its_own_counts_for_a_container() -> None:
