@@ -31,6 +31,7 @@ LANGUAGES = (ENGLISH, CHINESE)
 
 AREAS = (
     "act",
+    "check",
     "chip",
     "container",
     "decider",

@@ -427,6 +427,7 @@ class Finding(TypedDict):
     state: Annotated[Literal["ok", "warning", "error"], "`error`: the command ends with 1"]
     text: Annotated[str, "what was found"]
     hint: Annotated[str, "what to do about it"]
+    messages: NotRequired[Messages]
 
 
 class Check(TypedDict):

@@ -18,21 +18,23 @@ IDS = sorted(catalog(ENGLISH))
 HAN = re.compile(r"[\u4e00-\u9fff]")
 OTHER_SIGNS = re.compile(r"(?<=[\u4e00-\u9fff])[,:;()?]|[,:;()?](?=[\u4e00-\u9fff])")
 
-TOOLS = "cmgr|systemctl|journalctl|machinectl|docker|nerdctl|kubectl|nomad|balena|incus|lxc-stop|ps|fuser|usermod"
-COMMAND = re.compile(rf"\b(?:{TOOLS}) [^\s\u2e80-\uffef][^\u2e80-\uffef]*")
+TOOLS = "cmgr|systemctl|journalctl|machinectl|docker|podman|nerdctl|kubectl|nomad|balena|incus|lxc-stop|ps|fuser"
+COMMAND = re.compile(rf"\b(?:{TOOLS}|usermod|findmnt) [^\s\u2e80-\uffef][^\u2e80-\uffef]*")
 """In Chinese a command ends where Chinese goes on."""
 
 TYPED = re.compile(
-    r"(?:cmgr [a-z]+ )?--[a-z]+\b|\b(?:[A-Z]{2,} )*CODE\b|docs/[a-z]+\.md|\[\[[a-z.]+\]\]|\"chip\"|kill -CONT"
-    r"|[a-z_]+\.[a-z_-]+(?: ?= ?(?:[a-z]+|NAME))?|[a-z_]+ = (?:[a-z]+|\[|\"\")?|docker compose|\[containers\]"
+    r"(?:cmgr [a-z]+ )?--[a-z]+(?:-[a-z]+)*|\b(?:[A-Z]{2,} )*CODE\b|docs/[a-z]+\.md|\[\[[a-z.]+\]\]|\"chip\"|kill -CONT"
+    r"|[a-z_]+\.[a-z_-]+(?: ?= ?(?:[a-z]+|NAME))?|[a-z_]+ = (?:[A-Za-z]+|\[|\"\")?|docker compose|\[containers\]"
     r"|hccn_tool -i 0 -ip -g|-ip -s|chmod a\+x"
     r"|depends_on(?:, restart: true)?|CMD \[\"program\", …\]|STOPSIGNAL|TimeoutStartSec="
+    r"|systemd-sysv|live-restore|[a-z]+_[a-z_]+|[A-Z][a-z]+…|ReadWritePaths"
 )
 """Words that stand in every language as they are typed: options, settings."""
 
 _NAMES = (
-    "BMC CDI CHIP ConfigMap Ctrl Deployments GPU JSON MHz Replicas RestartNPU SeparateNPU active cmgr "
-    "critical false id major minor never pid ranktable ringRecover runtimes singleRecover "
+    "BMC CDI CHIP ConfigMap Ctrl Deployments Docker GPU JSON MHz NVIDIA Replicas RestartNPU SeparateNPU active cmgr "
+    "conmon critical dmesg dockerd false id logrotate major minor never pid podman ranktable ringRecover root runtimes "
+    "shutdown singleRecover "
 )
 NAMES = {*_NAMES.split(), "CDI", "compose", "etcd", "sudo", "systemd", "true", "uid", "UTC"}
 

@@ -7,6 +7,7 @@ from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError
 from cmgr.runtimes.docker.cdi import cdi_of
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import get
 
 if TYPE_CHECKING:
@@ -28,26 +29,24 @@ def findings(config: Config) -> Iterator[Finding]:
         return  # Whether Docker answers, another check tells.
     version, places = told.version, told.places
     if not told.known:
-        text = f"Docker {version} knows no CDI: it can give nobody {users}"
-        yield Finding(WHAT, ERROR, text, "Docker 28 or later can")
+        yield Finding(WHAT, ERROR, say("check.no-cdi", version=version, users=users), say("check.docker-can"))
     elif not places:
-        hint = 'write {"features": {"cdi": true}} into /etc/docker/daemon.json, and restart Docker'
-        yield Finding(WHAT, ERROR, f"CDI is switched off in Docker {version}: it can give nobody {users}", hint)
+        hint = say("check.switch-on", line='{"features": {"cdi": true}}', file="/etc/docker/daemon.json")
+        yield Finding(WHAT, ERROR, say("check.cdi-off", version=version, users=users), hint)
     elif config.cdi.dir.rstrip("/") not in [place.rstrip("/") for place in places]:
-        text = f"Docker {version} reads CDI files in {', '.join(places)}, and not in {config.cdi.dir}"
-        yield Finding(WHAT, ERROR, text, f"set cdi.dir, or start dockerd with --cdi-spec-dir={config.cdi.dir}")
+        text = say("check.cdi-elsewhere", version=version, places=places, dir=config.cdi.dir)
+        yield Finding(WHAT, ERROR, text, say("check.set-cdi-dir", dir=config.cdi.dir))
     elif version.partition(".")[0].isdigit() and int(version.partition(".")[0]) < RESTARTS_SINCE:
-        text = f"Docker {version} starts no container with CDI by its restart policy after a restart of its own"
-        yield Finding(WHAT, WARNING, text, "Docker 28 or later does")
+        yield Finding(WHAT, WARNING, say("check.cdi-no-restart", version=version), say("check.docker-does"))
     else:
-        yield Finding(WHAT, OK, f"Docker {version} gives {users} from {config.cdi.dir}")
+        yield Finding(WHAT, OK, say("check.gives", version=version, users=users, dir=config.cdi.dir))
 
 
-def _users(config: Config) -> str:
-    """Return in words what is given by CDI; nothing where nothing is, as far as the service says."""
+def _users(config: Config) -> list[str]:
+    """Return in words what is given by CDI, as far as the service says."""
     try:
         slots = cast("slot_shapes.Slots", {"slots": [], **get(config.socket, "slots")})["slots"]
     except CmgrError:
         slots = []
-    names = [f"slot {slot['name']}" for slot in slots]
-    return ", ".join([*names, "single chips"] if config.cdi.chips else names)
+    names: list[str] = [say("check.slot", name=slot["name"]) for slot in slots]
+    return [*names, say("check.single-chips")] if config.cdi.chips else names

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,11 @@ from cmgr.cli.options import Showing, option
 from cmgr.cli.text import out
 from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 if TYPE_CHECKING:
     from cmgr.cli.check.finding import Finding
+    from cmgr.view import shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +54,15 @@ def _without_effect(options: CheckOptions) -> "Iterator[Finding]":
     from cmgr.config.load import without_effect
 
     for name, why in without_effect(str(options.config or ""), os.environ):
-        yield Finding("configuration", WARNING, f"{name} has no effect any more: {why}", "take it out")
+        yield Finding("configuration", WARNING, say("check.without-effect", name=name, why=why), say("check.take-out"))
 
 
 def _told(options: CheckOptions, found: "Sequence[Finding]") -> int:
-    from cmgr.cli.check.finding import ERROR, lines
+    from cmgr.cli.check.finding import ERROR, lines, row
 
     failed = any(f.state == ERROR for f in found)
-    told = {"ok": not failed, "findings": [asdict(f) for f in found]}
-    out.result(told, lines(found, out.width()), options.as_json)
+    told: shapes.Check = {"ok": not failed, "findings": [row(each) for each in found]}
+    out.result(told, lines(found, out.width(), source.language(options)), options.as_json)
     return 1 if failed else 0
 
 
@@ -77,4 +78,4 @@ def _read_from(options: CheckOptions) -> str:
     from cmgr.config.load import CONFIG_VARIABLE, DEFAULT_PATH
 
     path = str(options.config or os.environ.get(CONFIG_VARIABLE) or DEFAULT_PATH)
-    return path if os.path.exists(path) else f"there is no {path}: every setting has its default"
+    return path if os.path.exists(path) else say("check.default", path=path)

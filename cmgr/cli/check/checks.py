@@ -19,7 +19,6 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
 from cmgr.errors import CmgrError, ServiceDown, ServiceHangs, StoreError, chain
 from cmgr.host.mounts import in_the_host
-from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.rules import RuleKind
@@ -27,11 +26,12 @@ from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.runtimes import documents
 from cmgr.runtimes.docker.origin import is_podman, origin_of
 from cmgr.runtimes.systemd.clients import watched
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
 from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR, owned
-from cmgr.words import counted, json_of
+from cmgr.words import json_of
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -62,8 +62,8 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _rules(config)
     if not isinstance(told, CmgrError) and (busy := [ring for ring in told["rings"] if ring["phase"] == "resetting"]):
         # A driver that is opened beside a reset has the chips open, too, and is in its way.
-        text = f"{listed(map(ChipId, busy[0]['chips']))} is being reset: the driver is not looked at meanwhile"
-        yield Finding("driver", WARNING, text, "type cmgr check again when that is over")
+        text = say("check.being-reset", chips=busy[0]["chips"])
+        yield Finding("driver", WARNING, text, say("check.again-later"))
     else:
         users = None if isinstance(told, CmgrError) else [row["chips"] for row in rows if row["status"] in RUNNING]
         yield from _driver(config, users)
@@ -91,10 +91,9 @@ def findings(config: Config) -> Iterator[Finding]:
 
 def _strategy(config: Config) -> Finding:
     if config.observe:
-        return Finding("strategy", WARNING, "observe = true: nothing is done", "set observe = false to let cmgr act")
+        return Finding("strategy", WARNING, say("check.observes"), say("check.let-act"))
     if config.strategy is Strategy.NEVER:
-        hint = "set strategy = singleRecover or ringRecover to have containers recovered"
-        return Finding("strategy", WARNING, "strategy = never: no container is stopped or started", hint)
+        return Finding("strategy", WARNING, say("check.never"), say("check.let-recover"))
     return Finding("strategy", OK, str(config.strategy))
 
 
@@ -114,7 +113,7 @@ def _tables(config: Config) -> Iterator[Finding]:
         yield of_error(what, error)
     else:
         others = sum(map(is_of_machine, catalog.entries))
-        yield Finding(what, OK, f"{len(catalog.entries) - others} codes, and {others} of the machine")
+        yield Finding(what, OK, say("check.tables", codes=len(catalog.entries) - others, others=others))
     yield from (Finding(what, WARNING, sentence) for sentence in odd)
 
 
@@ -125,8 +124,11 @@ def _rules(config: Config) -> Iterator[Finding]:
     except CmgrError as error:
         yield of_error(what, error)
     else:
-        frequency, duration = (counted(len(of), "code") for of in (rules.frequency, rules.duration))
-        yield Finding(what, OK, f"{frequency} by {RuleKind.FREQUENCY}, {duration} by {RuleKind.DURATION}")
+        text = say(
+            "check.rules", frequency=len(rules.frequency), by_frequency=RuleKind.FREQUENCY,
+            duration=len(rules.duration), by_duration=RuleKind.DURATION,
+        )  # fmt: skip
+        yield Finding(what, OK, text)
     yield from (Finding(what, WARNING, sentence) for sentence in odd)
 
 
@@ -142,7 +144,7 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
         try:
             chips = driver.chips()
             ails = driver.trouble() if isinstance(driver, Ailing) else ()
-            how = f" ({driver.describe()})" if isinstance(driver, Describing) else ""
+            how = driver.describe() if isinstance(driver, Describing) else ""
             doubts = driver.doubts() if isinstance(driver, Describing) else ()
             obstacle = driver.share_obstacle() if isinstance(driver, Dividing) else ""
         finally:
@@ -152,11 +154,12 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
         return
     page = next((vendor.page for vendor in vendors() if vendor.name == driver.name), "") or driver.name
     if chips:
-        yield Finding("driver", OK, f"{driver.name} sees {len(chips)} chips{how}")
+        sees = say("check.sees", driver=driver.name, count=len(chips))
+        yield Finding("driver", OK, say("check.how", sees=sees, how=how) if how else sees)
     else:
-        yield Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
+        yield Finding("driver", ERROR, say("check.sees-none", driver=driver.name), say("check.own-tool"))
     for text in ails:
-        yield Finding("driver", WARNING, text, f"docs/{page}.md tells what the driver expects")
+        yield Finding("driver", WARNING, text, say("check.expects", page=f"docs/{page}.md"))
     yield from (Finding("driver", WARNING, doubt.text, doubt.hint) for doubt in doubts)
     yield from _others(config, driver.name)
     yield from rings(config, chips, users)
@@ -169,14 +172,10 @@ def _drivers(service: int) -> Iterator[Finding]:
     from cmgr.drivers.program.launch import drivers_of
 
     for pid in drivers_of(service):
-        text = f"process {pid} drives them for the service"
         if in_the_host(pid):
-            yield Finding("chips", OK, f"{text}, in the host")
+            yield Finding("chips", OK, say("check.drives", pid=pid))
         else:
-            hint = (
-                "take what makes one out of the unit (Protect…, Private…, ReadWritePaths): systemctl edit cmgr-chips@"
-            )
-            yield Finding("chips", ERROR, f"{text} in a mount namespace of its own: to drivers it is a container", hint)
+            yield Finding("chips", ERROR, say("check.drives-apart", pid=pid), say("check.take-out-of-unit"))
 
 
 def _others(config: Config, taken: str) -> Iterator[Finding]:
@@ -184,26 +183,22 @@ def _others(config: Config, taken: str) -> Iterator[Finding]:
     for vendor in vendors():
         here = any(not place.refusal for place in vendor.places(config)) if config.driver == "auto" else False
         if here and vendor.name != taken:
-            text = (
-                f"{vendor.library} is here, too: one service serves one make of chips, and driver = auto takes {taken}"
-            )
-            yield Finding("driver", WARNING, text, f'set driver = "{taken}", or "{vendor.name}" to serve these')
+            text = say("check.other-make", library=vendor.library, taken=taken)
+            yield Finding("driver", WARNING, text, say("check.set-driver", taken=taken, other=vendor.name))
 
 
 def _injection(config: Config) -> Iterator[Finding]:
     if config.allow_injection and config.driver != "sim":
-        text = (
-            "allow_injection = true: whoever may use the service can have faults simulated on real chips, and acted on"
-        )
-        hint = "when the drill is over set allow_injection = false, then type: systemctl restart cmgr"
-        yield Finding("injection", WARNING, text, hint)
+        yield Finding("injection", WARNING, say("check.injection"), say("check.no-injection"))
 
 
 def _library(vendor: Vendor, config: Config) -> Iterator[Finding]:
     """Yield every place where the library of the vendor's driver was found, and what speaks against it."""
     for place in vendor.places(config):
-        state, text = (WARNING, f": {place.refusal}") if place.refusal else (OK, "")
-        yield Finding(vendor.library, state, f"{place.path} ({place.origin}){text}", place.hint)
+        text = say("check.place", path=str(place.path), origin=place.origin)
+        if place.refusal:
+            text = say("word.because", what=text, why=place.refusal)
+        yield Finding(vendor.library, WARNING if place.refusal else OK, text, place.hint)
 
 
 def _runtimes(
@@ -216,7 +211,7 @@ def _runtimes(
         names = tuple(name for name, path in sockets.items() if path.is_socket()) or tuple(sockets)
     for name in names:
         if name == "sim":
-            yield Finding("runtime sim", OK, f"{len(config.sim.containers)} simulated containers")
+            yield Finding("runtime sim", OK, say("check.simulated", count=len(config.sim.containers)))
         elif name == "docker":
             yield from _docker(sockets[name], [row for row in rows if row["runtime"] == name])
         else:
@@ -224,7 +219,7 @@ def _runtimes(
     for trouble in troubles:
         # Of one that was used before, and whose socket is gone, only the service knows.
         if trouble["kind"] == "runtime" and trouble["about"] not in names:
-            text = f"{trouble['text']}: {trouble['why']}"
+            text = say("word.because", what=trouble["text"], why=trouble["why"])
             yield Finding(f"runtime {trouble['about']}", WARNING, text, trouble["hint"])
 
 
@@ -238,37 +233,36 @@ def _docker(path: Path, rows: "Iterable[shapes.Container]") -> Iterator[Finding]
             connection.request("GET", "/info")
             info = documents.mapping(json_of(connection.getresponse().read(1 << 20)))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        yield Finding(found.what, ERROR, f"{path} does not answer as Docker does: {chain(error)}", "is dockerd well?")
+        text = say("check.not-docker", path=str(path), error=chain(error))
+        yield Finding(found.what, ERROR, text, say("check.dockerd-well"))
         return
     engine = "podman" if is_podman(info) else "Docker"
-    version = documents.text(info, "ServerVersion") or "of no version"
-    words = origin_of(info).words
-    yield Finding(found.what, OK, f"{engine} {version} answers on {path}" + (f": {words}" if words else ""))
+    version = documents.text(info, "ServerVersion") or say("check.no-version")
+    answers, words = say("check.engine", engine=engine, version=version, path=str(path)), origin_of(info).words
+    yield Finding(found.what, OK, say("word.because", what=answers, why=words) if words else answers)
     if is_podman(info):
         yield from _unwatched(rows)
     major = version.partition(".")[0]
     if info.get("LiveRestoreEnabled") is True and major.isdigit() and int(major) < CHECKS_ON:
-        told = f"with live-restore Docker {version} runs no health check of a container on after its own restart"
-        yield Finding(found.what, WARNING, told, "after a restart of dockerd: docker restart of those with a check")
+        yield Finding(found.what, WARNING, say("check.no-checks", version=version), say("check.restart-checked"))
 
 
 def _unwatched(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
     monitored = watched()
     for row in (each for each in rows if each["status"] == "running" and each["id"] not in monitored):
-        text = f"{row['called']} runs without its monitor (conmon): its next stop will be its last"
-        hint = f"podman says that it stops for ever then: recreate it when that suits (podman rm -f {row['called']})"
-        yield Finding("container", WARNING, text, hint)
+        text = say("check.unwatched", name=row["called"])
+        yield Finding("container", WARNING, text, say("check.recreate-podman", name=row["called"]))
 
 
 def _listening(what: str, path: Path) -> Finding:
     try:
         listener.reached(str(path), SECONDS).close()
     except PermissionError:
-        return Finding(what, ERROR, f"cannot open {path}: permission denied", "run cmgr check as root")
+        return Finding(what, ERROR, say("check.denied", path=str(path)), say("check.as-root"))
     except OSError as error:
         why = error.strerror or str(error)
-        return Finding(what, ERROR, f"nobody answers on {path}: {why}", "start it, or name its socket")
-    return Finding(what, OK, f"answers on {path}")
+        return Finding(what, ERROR, say("check.nobody-answers", path=str(path), why=why), say("check.start-or-name"))
+    return Finding(what, OK, say("check.answers", path=str(path)))
 
 
 def _database(path: Path) -> Finding:
@@ -279,16 +273,16 @@ def _database(path: Path) -> Finding:
             return _no_database(path)
         files.examine(path)
     except PermissionError:
-        return Finding("database", WARNING, f"{path} may not be read by you", "run cmgr check as root")
+        return Finding("database", WARNING, say("check.not-readable", path=str(path)), say("check.as-root"))
     except StoreError as error:
         return of_error("database", error)
     if _is_read_only(path.parent):
-        hint = f"see whether it is mounted read-only, or failed: findmnt -T {path.parent}; dmesg"
-        return Finding("database", ERROR, f"state_dir {path.parent} cannot be written", hint)
+        text, hint = say("check.not-written", path=str(path.parent)), say("check.mounted", path=str(path.parent))
+        return Finding("database", ERROR, text, hint)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & ~0o640:
-        return Finding("database", WARNING, f"{path} has mode {mode:04o}", f"chmod 640 {path}")
-    return Finding("database", OK, f"{path} is sound")
+        return Finding("database", WARNING, say("check.mode", path=str(path), mode=f"{mode:04o}"), f"chmod 640 {path}")
+    return Finding("database", OK, say("check.sound", path=str(path)))
 
 
 def _is_read_only(directory: Path) -> bool:
@@ -303,23 +297,26 @@ def _no_database(path: Path) -> Finding:
     first = next(parent for parent in path.parents if parent.exists())
     if os.access(first, os.W_OK | os.X_OK):
         was = former(path, Path(os.environ.get("STATE_DIRECTORY", Config().state_dir)))
-        how = "makes it" if was is None else f"brings it along from {was}, with all that is held"
-        return Finding("database", OK, f"{path} is not there yet; the service {how}")
-    hint = "run cmgr as root" if os.geteuid() else f"make {first} writable, or name another directory in state_dir"
-    return Finding("database", ERROR, f"{path} is not there, and you may not make it in {first}", hint)
+        if was is None:
+            return Finding("database", OK, say("check.not-there-yet", path=str(path)))
+        return Finding("database", OK, say("check.brought-along", path=str(path), was=str(was)))
+    hint = say("check.cmgr-as-root") if os.geteuid() else say("check.writable", path=str(first))
+    return Finding("database", ERROR, say("check.cannot-make", path=str(path), first=str(first)), hint)
 
 
 def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
     if isinstance(told, ServiceDown):
         if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
-            return Finding("service", ERROR, f"{path} is not a socket", f"move {path} away")
+            text, hint = say("check.no-socket", path=str(path)), say("check.move-away", path=str(path))
+            return Finding("service", ERROR, text, hint)
         return Finding("service", ERROR if isinstance(told, ServiceHangs) else WARNING, chain(told), told.hint)
     if isinstance(told, CmgrError):
         return of_error("service", told)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & ~0o660:
-        return Finding("service", WARNING, f"{path} has mode {mode:04o}", "restart the service: it makes it again")
-    return Finding("service", OK, f"{told['service']['state']} on {path}")
+        text = say("check.mode", path=str(path), mode=f"{mode:04o}")
+        return Finding("service", WARNING, text, say("check.makes-again"))
+    return Finding("service", OK, say("check.service", state=told["service"]["state"], path=str(path)))
 
 
 def _in_the_way(rows: "Collection[shapes.Container]", known: Iterable[str]) -> Iterator[Finding]:
@@ -327,9 +324,9 @@ def _in_the_way(rows: "Collection[shapes.Container]", known: Iterable[str]) -> I
     clear = clearing(known, [row["name"] for row in rows if row["unclear"]])
     for row in rows:
         if row["spared"]:
-            yield Finding("container", WARNING, f"{row['called']} {SPARED}", SPARED_HINT)
+            yield Finding("container", WARNING, say("check.spared", name=row["called"], how=SPARED), SPARED_HINT)
         elif row["unclear"]:
-            yield Finding("container", WARNING, f"{row['called']}: {UNCLEAR}", clear)
+            yield Finding("container", WARNING, say("word.because", what=row["called"], why=UNCLEAR), clear)
 
 
 def _owned(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
@@ -339,7 +336,7 @@ def _owned(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
         if row["owner"] and row["status"] == "running":
             names.setdefault(row["owner"], []).append(row["called"])
     for owner, called in sorted(names.items()):
-        yield Finding("container", OK, f"{', '.join(called)}: {owned(owner)}")
+        yield Finding("container", OK, say("check.owned", names=called, how=owned(owner)))
 
 
 def _blind(rows: "Iterable[shapes.Container]", troubles: "Iterable[shapes.Trouble]") -> Iterator[Finding]:
@@ -348,6 +345,5 @@ def _blind(rows: "Iterable[shapes.Container]", troubles: "Iterable[shapes.Troubl
     healed = [row for row in rows if row["runtime"] == "docker" and row["heal"] is not None and not row["health"]]
     running = [row for row in healed if row["status"] == "running" and f"docker//{row['id']}" not in told]
     if running:
-        names = ", ".join(row["called"] for row in running)
-        text = f"{names}: cmgr.heal without a health check sees only the end of the first process"
-        yield Finding("container", WARNING, text, "give it one (docker run --health-cmd), or the label cmgr.hang")
+        text = say("check.blind", names=[row["called"] for row in running])
+        yield Finding("container", WARNING, text, say("check.give-check"))

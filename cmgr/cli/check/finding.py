@@ -1,13 +1,19 @@
 """One thing that `cmgr check` has found, and how it is shown."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import ENGLISH, in_language, messages, say
 from cmgr.view.text import render
-from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 OK, WARNING, ERROR = "ok", "warning", "error"
+_STATES = {OK: say("check.ok"), WARNING: say("check.warning"), ERROR: say("check.error")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +32,26 @@ def of_error(what: str, error: CmgrError) -> Finding:
     return Finding(what, ERROR, chain(error) + listed, error.hint)
 
 
-def lines(found: Sequence[Finding], width: int) -> list[str]:
+def row(found: Finding) -> "shapes.Finding":
+    """Return the finding as programs read it."""
+    told: shapes.Finding = asdict(found)  # type: ignore[assignment]  # Its fields have these names.
+    if said := messages(text=found.text, hint=found.hint):
+        told["messages"] = said
+    return told
+
+
+def lines(found: Sequence[Finding], width: int, language: str = ENGLISH) -> list[str]:
     """Return a row for each finding, its hint below it, and the sum."""
-    table = [(f.state, f.what, f.text + (f"\nhint: {f.hint}" if f.hint else "")) for f in found]
+
+    def said(text: str) -> str:
+        return in_language(text, language)
+
+    head = [said(word) for word in (say("check.state"), say("check.what"), say("check.found"))]
+    table = [(said(_STATES[f.state]), f.what, "\n".join(map(said, _told(f)))) for f in found]
     errors = sum(f.state == ERROR for f in found)
     rest = len(found) - errors - sum(f.state == OK for f in found)
-    total = f"{counted(errors, 'error')}, {counted(rest, 'warning')}"
-    return [*render.table(("STATE", "WHAT", "FOUND"), table, width), "", total]
+    return [*render.table(head, table, width), "", said(say("check.sum", errors=errors, warnings=rest))]
+
+
+def _told(found: Finding) -> tuple[str, ...]:
+    return (found.text, say("word.hint", hint=found.hint)) if found.hint else (found.text,)

@@ -11,12 +11,12 @@ from cmgr.config.sources import AUTO, wanted
 from cmgr.host.act import PLAIN
 from cmgr.host.host import unstarted
 from cmgr.model.values.handling.policy import RebootWhen
-from cmgr.words import span
+from cmgr.sentences.sentence import say
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
-DEAF_HINT = "docs/machine.md says what each source needs; machine.sources names those that are asked"
+DEAF_HINT = say("check.sources")
 
 
 def sources(config: Config, told: "list[shapes.Source] | None") -> Iterator[Finding]:
@@ -25,11 +25,11 @@ def sources(config: Config, told: "list[shapes.Source] | None") -> Iterator[Find
         what, why = f"machine {source['name']}", source["why"]
         if not source["on"]:
             missed = AUTO not in config.machine.sources
-            yield Finding(what, WARNING if missed else OK, f"off: {why}", DEAF_HINT if missed else "")
+            yield Finding(what, WARNING if missed else OK, say("check.off", why=why), DEAF_HINT if missed else "")
         elif why:
             yield Finding(what, WARNING, why, DEAF_HINT)
         else:
-            yield Finding(what, OK, "on")
+            yield Finding(what, OK, say("check.on"))
 
 
 def reboot(config: Config, pid: int, path: str = PLAIN["PATH"]) -> Iterator[Finding]:
@@ -37,11 +37,12 @@ def reboot(config: Config, pid: int, path: str = PLAIN["PATH"]) -> Iterator[Find
     if config.machine.reboot is RebootWhen.NEVER:
         return
     if which("shutdown", path=path) is None:
-        yield Finding("reboot", WARNING, "there is no shutdown", "install systemd-sysv, or what has it here")
+        yield Finding("reboot", WARNING, say("check.no-shutdown"), say("check.install-shutdown"))
     elif why := unstarted(config.systemd.bus, pid):
         yield Finding("reboot", WARNING, why, "systemctl --no-reload enable cmgr")
     else:
-        yield Finding("reboot", OK, f"{config.machine.reboot}, announced {span(config.machine.reboot_delay)} before")
+        text = say("check.reboot", when=config.machine.reboot, length=config.machine.reboot_delay)
+        yield Finding("reboot", OK, text)
 
 
 def _asked(config: Config) -> "list[shapes.Source]":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.cli.check.finding import WARNING, Finding
+from cmgr.sentences.sentence import say
 from cmgr.vendor import notations
 
 if TYPE_CHECKING:
@@ -31,9 +32,13 @@ def reloads(
     made = {id_ for process in proc.glob("[0-9]*/cgroup") for id_ in _SCOPE.findall(_read(process))}
     names = sorted(row["called"] for row in rows if row["chips"] and row["id"] in made)
     if names:
-        text = f"{', '.join(names)}: a reload of systemd may take their chips, for there is no {link}"
-        hint = f"NVIDIA advises such a link before systemctl daemon-reload: ln -s {target} {link}; so for each chip"
-        yield Finding("container", WARNING, text, hint)
+        text = say("check.reload", names=names, link=link)
+        yield Finding(
+            "container",
+            WARNING,
+            text,
+            say("check.make-link", reload="systemctl daemon-reload", command=f"ln -s {target} {link}"),
+        )
 
 
 def _missing(dev: Path) -> Iterator[tuple[str, str]]:

@@ -5,9 +5,10 @@ from datetime import timedelta
 
 from cmgr.cli.check.finding import OK, WARNING, Finding
 from cmgr.config.settings import Config
-from cmgr.model.values.chips import Chip, ChipId, listed, rings_of
+from cmgr.model.values.chips import Chip, ChipId, rings_of
 from cmgr.model.values.handling.policy import Strategy
-from cmgr.words import counted, span
+from cmgr.sentences.sentence import Sentence, say
+from cmgr.words import runs
 
 WHAT = "rings"
 
@@ -22,9 +23,9 @@ def rings(config: Config, chips: Iterable[Chip], users: Sequence[Collection[int]
         alike.setdefault(len(members), []).append(members)
     widen_after = config.reset.widen_after
     for size, found in alike.items():
-        text = f"{config.strategy}: {_meaning(config.strategy, size, _named(found), widen_after)}{_who(found, users)}"
+        text = _told(config.strategy, _meaning(config.strategy, size, _named(found), widen_after), _count(found, users))
         if config.strategy is Strategy.SINGLE and size > 1 and widen_after is None:
-            yield Finding(WHAT, WARNING, text, "set reset.widen_after, or strategy = ringRecover")
+            yield Finding(WHAT, WARNING, text, say("check.set-widen"))
         else:
             yield Finding(WHAT, OK, text)
 
@@ -32,46 +33,53 @@ def rings(config: Config, chips: Iterable[Chip], users: Sequence[Collection[int]
 def divided(chips: Iterable[Chip], obstacle: str) -> Iterator[Finding]:
     """Yield what a reset does to the shares of chips. `obstacle`: why the driver cannot make any; nothing if it can."""
     shares = {chip.id: [share for share in chip.shares if share.there] for chip in chips}
-    named = {chip: ", ".join(share.title for share in found) for chip, found in shares.items() if found}
-    what = "; ".join(f"chip {chip} has {titles}" for chip, titles in named.items())
-    if named and obstacle:
-        hint = "containers on them wait after a reset until they are made by hand (docs/shares.md)"
-        yield Finding("shares", WARNING, f"{what}: a reset takes them, and they are not made again: {obstacle}", hint)
-    elif named:
-        yield Finding("shares", OK, f"{what}: a reset takes them, and they are made again after it")
+    what = [
+        say("check.has-shares", chip=chip, shares=[share.title for share in found])
+        for chip, found in shares.items()
+        if found
+    ]
+    if what and obstacle:
+        yield Finding("shares", WARNING, say("check.shares-lost", what=what, why=obstacle), say("check.by-hand"))
+    elif what:
+        yield Finding("shares", OK, say("check.shares-kept", what=what))
 
 
 def told_apart(chips: Iterable[Chip]) -> Iterator[Finding]:
     """Yield a finding for the chips of which nothing is known that would go with them to another seat."""
     if vague := [chip.id for chip in chips if not (chip.serial or chip.board)]:
-        text = "no serial number is known: what is remembered is that of the seat, and stays there when cards are moved"
-        yield Finding("pieces", OK, f"{listed(vague)}: {text}")
+        yield Finding("pieces", OK, say("check.vague", chips=vague))
 
 
-def _meaning(strategy: Strategy, size: int, ring: str, widen_after: timedelta | None) -> str:
-    alone = "(each is a ring of its own)"
+def _told(strategy: Strategy, meaning: Sentence, count: int | None) -> Sentence:
+    if count is None:
+        return say("check.meaning", strategy=strategy, meaning=meaning)
+    return say("check.meaning-users", strategy=strategy, meaning=meaning, count=count)
+
+
+def _meaning(strategy: Strategy, size: int, names: list[str], widen_after: timedelta | None) -> Sentence:
     if strategy is Strategy.NEVER and size == 1:
-        return f"no container is stopped; a reset of a chip waits until it is free {alone}"
+        return say("check.never-alone")
     if strategy is Strategy.NEVER:
-        return f"no container is stopped; a reset of {ring} waits until all {size} chips are free"
+        return say("check.never-ring", names=names, size=size)
     if size == 1:
-        return f"the containers on a faulty chip are stopped, and it is reset alone {alone}"
+        return say("check.alone")
     if strategy is Strategy.RING:
-        return f"a fault on {ring} stops all containers there, and its {size} chips are reset together"
-    waits = f"the containers on a faulty chip are stopped; a reset of {ring} waits until all {size} chips are free"
+        return say("check.ring", names=names, size=size)
+    waits = say("check.single", names=names, size=size)
     if widen_after is None:
-        return f"{waits}, without an end"
-    return f"{waits}, and after {span(widen_after)} stops the other containers there too"
+        return say("check.without-end", waits=waits)
+    return say("check.widens", waits=waits, length=widen_after)
 
 
-def _named(found: Sequence[tuple[ChipId, ...]]) -> str:
-    names = [listed(members).partition(" ")[2] for members in found]
-    return f"ring {' or '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
+def _named(found: Sequence[tuple[ChipId, ...]]) -> list[str]:
+    """Return the rings, all but the last as one, as a list that ends with `or` has them."""
+    *names, last = (runs(members) for members in found)
+    return [", ".join(names), last] if names else [last]
 
 
-def _who(found: Sequence[tuple[ChipId, ...]], users: Sequence[Collection[int]] | None) -> str:
+def _count(found: Sequence[tuple[ChipId, ...]], users: Sequence[Collection[int]] | None) -> int | None:
+    """Return how many containers run there; None where nobody could be asked."""
     if users is None:
-        return ""
+        return None
     chips = {chip for members in found for chip in members}
-    count = sum(not chips.isdisjoint(of) for of in users)
-    return f"; {counted(count, 'container')} {'runs' if count == 1 else 'run'} there"
+    return sum(not chips.isdisjoint(of) for of in users)

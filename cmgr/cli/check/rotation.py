@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from cmgr.cli.check.finding import OK, WARNING, Finding
+from cmgr.sentences.sentence import say
 
 WHAT = "log file"
 PROGRAMS = "/usr/sbin:/sbin:/usr/bin:/bin"
@@ -18,12 +19,12 @@ def rotation(file: str, etc: Path = Path("/etc"), programs: str = PROGRAMS) -> I
         return
     by = next((path for path in (etc / "logrotate.conf", *_own(etc)) if _names(path, file)), None)
     if by is None:
-        hint = f"name it in {etc}/logrotate.d/cmgr, as docs/logs.md says"
-        yield Finding(WHAT, WARNING, f"nobody rotates {file}: it grows without end", hint)
+        hint = say("check.name-in", path=f"{etc}/logrotate.d/cmgr")
+        yield Finding(WHAT, WARNING, say("check.not-rotated", file=file), hint)
     elif shutil.which("logrotate", path=programs) is None:
-        yield Finding(WHAT, WARNING, f"there is no logrotate: {file} grows without end", "install logrotate")
+        yield Finding(WHAT, WARNING, say("check.no-logrotate", file=file), say("check.install-logrotate"))
     else:
-        yield Finding(WHAT, OK, f"logrotate rotates {file} ({by})")
+        yield Finding(WHAT, OK, say("check.rotates", file=file, by=str(by)))
 
 
 def _own(etc: Path) -> list[Path]:

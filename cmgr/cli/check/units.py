@@ -7,6 +7,7 @@ from cmgr.cli.check.finding import OK, WARNING, Finding, of_error
 from cmgr.config.settings import Config, Unit
 from cmgr.errors import CmgrError
 from cmgr.model.values.services.containers import Container
+from cmgr.sentences.sentence import say
 from cmgr.vendor import vendors
 
 if TYPE_CHECKING:
@@ -31,22 +32,24 @@ def units(config: Config) -> Iterator[Finding]:
     yield from _covered(config.systemd.units, found)
     for name, driver in stopped.items():
         if name not in found:
-            text = f"{name} ({driver}.stop_units) is not there: systemd knows no such unit"
-            yield Finding("unit", WARNING, text, "name the unit as systemctl list-units does")
+            text = say("check.no-stopped-unit", unit=name, driver=driver)
+            yield Finding("unit", WARNING, text, say("check.name-unit"))
+        elif found[name].running:
+            yield Finding("unit", OK, say("check.unit-runs-stopped", unit=name))
         else:
-            how = "runs" if found[name].running else "is down"
-            yield Finding("unit", OK, f"{name} {how}, and is stopped for each reset while it runs")
+            yield Finding("unit", OK, say("check.unit-down-stopped", unit=name))
 
 
 def _covered(covered: tuple[Unit, ...], found: Mapping[str, Container]) -> Iterator[Finding]:
     for unit in covered:
         if unit.name not in found:
-            text = f"{unit.name} is not there: systemd knows no such unit"
-            yield Finding("unit", WARNING, text, "name the unit as systemctl list-units does")
+            yield Finding("unit", WARNING, say("check.no-unit", unit=unit.name), say("check.name-unit"))
         elif not unit.chips:
-            yield Finding("unit", WARNING, f"{unit.name} has no chips: no fault concerns it", "name its chips")
+            yield Finding("unit", WARNING, say("check.unit-no-chips", unit=unit.name), say("check.name-chips"))
+        elif found[unit.name].running:
+            yield Finding("unit", OK, say("check.unit-runs", unit=unit.name))
         else:
-            yield Finding("unit", OK, f"{unit.name} {'runs' if found[unit.name].running else 'is down'}")
+            yield Finding("unit", OK, say("check.unit-down", unit=unit.name))
 
 
 def clients(config: Config, rows: "Sequence[shapes.Container] | None", running: Running) -> Iterator[Finding]:
@@ -57,16 +60,12 @@ def clients(config: Config, rows: "Sequence[shapes.Container] | None", running: 
     """
     for row in rows or ():
         if row["unit"]:
-            yield Finding("unit", OK, f"{row['unit']} is stopped and started in the place of {row['name']}")
+            yield Finding("unit", OK, say("check.in-place", unit=row["unit"], name=row["name"]))
     for unit, names in sorted(running.items()):
         if rows is None:
-            text = f"{unit} runs {', '.join(sorted(names))}"
-            yield Finding("unit", OK, text, "" if config.systemd.adopt else f"if that uses chips: {_hint(unit)}")
+            hint = "" if config.systemd.adopt else say("check.if-chips", hint=say("check.adopt", unit=unit))
+            yield Finding("unit", OK, say("check.unit-of", unit=unit, names=sorted(names)), hint)
         for row in rows or ():
             if not row["unit"] and not names.isdisjoint((row["name"], row["id"])):
-                text = f"{unit} runs {row['name']} and starts it again when cmgr stops it"
-                yield Finding("unit", WARNING, text, _hint(unit))
-
-
-def _hint(unit: str) -> str:
-    return f"give the container the label cmgr.unit={unit}; or set systemd.adopt = true"
+                text = say("check.unit-restarts", unit=unit, name=row["name"])
+                yield Finding("unit", WARNING, text, say("check.adopt", unit=unit))
