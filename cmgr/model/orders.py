@@ -5,9 +5,9 @@ from typing import assert_never
 
 from cmgr.frozen import replace
 from cmgr.model.containers import healing as heals
+from cmgr.model.containers.container_news import runtime_forgotten
 from cmgr.model.containers.moving.moves import reserve_ordered, slot_ordered, slot_remove_ordered
 from cmgr.model.containers.moving.placing import move_ordered
-from cmgr.model.containers.sightings import runtime_forgotten
 from cmgr.model.containers.together.groups import group_restart_ordered, group_resume_ordered
 from cmgr.model.faults import escalation
 from cmgr.model.faults.arrivals import piece_forgotten

@@ -22,9 +22,9 @@ from typing import assert_never
 
 from cmgr.frozen import replace
 from cmgr.model.containers.absent import of_a_new_life, parted
-from cmgr.model.containers.agreements import fleet_told, look_at_agreements
 from cmgr.model.containers.answering import answered
-from cmgr.model.containers.covering import cover
+from cmgr.model.containers.container_news import concerns_nobody, container_told, containers_listed, runtime_told
+from cmgr.model.containers.fleet_groups import fleet_told, look_at_agreements
 from cmgr.model.containers.forms import FORMS
 from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.moving.cdi import cdi_written, write_files
@@ -32,11 +32,11 @@ from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
 from cmgr.model.containers.outages import count_outages
 from cmgr.model.containers.reach import look_who_is_there, rules_read
-from cmgr.model.containers.sightings import concerns_nobody, container_told, containers_listed, runtime_told
 from cmgr.model.containers.steadiness import calm, steady_at
+from cmgr.model.containers.together.fleet_group_part import agree
 from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
-from cmgr.model.containers.together.spanning import agree
+from cmgr.model.containers.unit_containers import cover
 from cmgr.model.containers.users import users_seen
 from cmgr.model.faults.arrivals import (
     chips_listed,

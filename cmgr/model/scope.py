@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cmgr.frozen import replace
-from cmgr.model.homes import replaced
 from cmgr.model.index import held_on, running_in, users_on
+from cmgr.model.own_chips import replaced
 from cmgr.model.sparing import Obstacle, Users, veto_of, wait_of
 from cmgr.model.units import is_covered, is_left_behind, is_of, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import takewhile
 
-from cmgr.model.homes import home_of
 from cmgr.model.index import users_on
+from cmgr.model.own_chips import home_of
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ALL_CHIPS, ChipId
 from cmgr.model.values.holds import Hold

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cmgr.frozen import dataclass
 from cmgr.model.containers.together.projects import circle
 from cmgr.model.holds.restarters import is_fought_for
-from cmgr.model.homes import given_away, replaced
+from cmgr.model.own_chips import given_away, replaced
 from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.successors import successor
 from cmgr.model.units import is_asked_for, unit_key, unit_of

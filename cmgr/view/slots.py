@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
 from cmgr.model.containers.moving.placing import whole_for
-from cmgr.model.homes import crowded, home_of
+from cmgr.model.own_chips import crowded, home_of
 from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.homes import crowded, given_away
 from cmgr.model.lost_shares import lost_share
+from cmgr.model.own_chips import crowded, given_away
 from cmgr.model.recovery.vetoes import to_ask
 from cmgr.model.scope import pre_isolating
 from cmgr.model.successors import former, successor

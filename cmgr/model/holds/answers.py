@@ -6,7 +6,7 @@ from cmgr.model.holds.news import How, News, classify
 from cmgr.model.holds.seen import started_in_stop
 from cmgr.model.holds.settling import let_settle
 from cmgr.model.holds.tries import failed_start, has_failed, retried, unsure_start
-from cmgr.model.homes import as_placed
+from cmgr.model.own_chips import as_placed
 from cmgr.model.scope import in_round
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off

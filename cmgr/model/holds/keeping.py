@@ -16,7 +16,7 @@ from cmgr.model.holds.making import hold_killed_by_isolated, hold_left_behind
 from cmgr.model.holds.obstacles import Block, Blocker, start_blocker
 from cmgr.model.holds.settling import settle, why_sick
 from cmgr.model.holds.tries import has_failed
-from cmgr.model.homes import placing
+from cmgr.model.own_chips import placing
 from cmgr.model.scope import is_ill, is_to_be_down, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, unit_of

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from cmgr.frozen import replace
 from cmgr.model.holds.restarters import count_stop, restarted, wait_before_stop
 from cmgr.model.holds.tries import failed_start
-from cmgr.model.homes import have_met
 from cmgr.model.index import users_on
+from cmgr.model.own_chips import have_met
 from cmgr.model.scope import died_of_it, handled_faults, holds_on, in_scope, observing, on_ring, scope_of
 from cmgr.model.sparing import veto_ends
 from cmgr.model.successors import places

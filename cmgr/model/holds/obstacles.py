@@ -5,9 +5,9 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from cmgr.model.homes import given_away, slots_asked_for
 from cmgr.model.lost_shares import lost_share, lost_words, shares_to_make
 from cmgr.model.numbers import number_blocker
+from cmgr.model.own_chips import given_away, slots_asked_for
 from cmgr.model.scope import (
     blocks_its_group,
     chip_blocker,

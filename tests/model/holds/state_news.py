@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from cmgr.model.containers.sightings import container_seen
+from cmgr.model.containers.container_news import container_seen
 from cmgr.model.holds.answers import container_stopped
 from cmgr.model.holds.endings import container_removed
 from cmgr.model.holds.news import How, News, classify

@@ -7,7 +7,7 @@ import pytest
 
 from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, to_hand_out
-from cmgr.model.homes import crowded
+from cmgr.model.own_chips import crowded
 from cmgr.model.turn import REDEPLOY
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy

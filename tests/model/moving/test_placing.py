@@ -9,8 +9,8 @@ from cmgr.model.containers.moving.moves import NO_SPARE
 from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.holds.making import hold_on
 from cmgr.model.holds.obstacles import start_blocker
-from cmgr.model.homes import given_away
 from cmgr.model.invariants import unsafe
+from cmgr.model.own_chips import given_away
 from cmgr.model.values.chips import ALL_CHIPS, ChipId, Share
 from cmgr.model.values.holds import Cause, HoldState
 from cmgr.model.values.messages import facts

@@ -4,7 +4,7 @@ the start of such a group.
 
 from dataclasses import replace
 
-from cmgr.model.containers.together.spanning import wanted
+from cmgr.model.containers.together.fleet_group_part import wanted
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cmgr.model.homes import crowded
+from cmgr.model.own_chips import crowded
 from cmgr.model.values.messages.commands import Action, StartContainer
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey

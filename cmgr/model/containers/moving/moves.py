@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import how_given, in_place_of, to_hand_out
 from cmgr.model.holds.making import hold_to_move
-from cmgr.model.homes import slots_asked_for
+from cmgr.model.own_chips import slots_asked_for
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered

@@ -11,7 +11,7 @@ from cmgr.frozen import replace
 from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, in_place_of
 from cmgr.model.holds.making import hold_to_move
-from cmgr.model.homes import given_away, home_of
+from cmgr.model.own_chips import given_away, home_of
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.successors import former, successor
 from cmgr.model.turn import Turn

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
-from cmgr.model.containers.together.spanning import call
+from cmgr.model.containers.together.fleet_group_part import call
 from cmgr.model.holds.endings import hand_back
 from cmgr.model.holds.making import hold_with_group
 from cmgr.model.holds.obstacles import Block, group_obstacle, is_due, own_blocker

@@ -7,11 +7,11 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.absent import parted, take_back
 from cmgr.model.containers.answering import with_answer, with_question
-from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.healing import notice_death, spare
 from cmgr.model.containers.origins import look_at_origin
 from cmgr.model.containers.reach import with_reach
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since, up_since
+from cmgr.model.containers.unit_containers import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.consequences import ask_who_is_inside, ends_along
 from cmgr.model.holds.endings import container_removed, end_hold, leave
