@@ -100,6 +100,8 @@ def _taker(kind: Any, exact: bool) -> _Take:
         return _record(kind, exact)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _member(kind)
+    if isinstance(kind, type) and issubclass(kind, str):
+        kind = str  # A text that remembers more comes as its text.
     return _OTHERS[kind] if kind in _OTHERS else _scalar(kind)
 
 

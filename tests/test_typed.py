@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import Sentence, say
 from cmgr.typed import line, most, plain, value, within
 
 
@@ -96,3 +97,7 @@ def test_a_mistake_says_what_must_be_where(change: dict[str, Any], said: str) ->
 def test_what_a_newer_program_says_besides_is_passed_over_unless_it_is_to_be_exact() -> None:
     assert value(Inner, {"number": 1, "more": 1}) == Inner(1)
     assert value(Outer, TOLD | {"inner": [{"number": 1, "more": 1}]}).inner == (Inner(1),)
+
+
+def test_a_sentence_crosses_as_its_text() -> None:
+    assert value(Sentence | str, plain(say("chip.number", chip=3))) == "chip 3"

@@ -6,12 +6,15 @@ import threading
 from collections.abc import Callable
 
 from cmgr.config.sim import Sim
+from cmgr.drivers.program import wire
 from cmgr.drivers.program.serving import AT_ONCE, Server
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import Assertion
+from cmgr.model.values.faults import Assertion, FaultCode
+from cmgr.model.values.machine import MachineTold, Symptom
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.ports import DriverFact
+from cmgr.sentences.sentence import say
 from tests.support.waiting import PATIENCE, eventually
 
 MANY = 5000
@@ -84,3 +87,9 @@ def test_facts_that_the_service_reads_late_come_whole_and_in_order() -> None:
     theirs.close()
     assert [message["id"] for message in said if "tell" not in message] == [1, 2]
     assert [message["code"] for message in said if "tell" in message] == [f"{n:08X}" for n in range(MANY)]
+
+
+def test_what_is_wrong_with_the_machine_is_understood_in_the_words_of_whoever_found_it() -> None:
+    symptom = Symptom(FaultCode("disk-degraded"), "nvme0", text=say("chip.number", chip=3))
+    fact = MachineTold("nvml", (symptom,))
+    assert wire.fact(json.loads(wire.told(fact))) == fact
