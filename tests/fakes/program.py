@@ -2,7 +2,7 @@
 
 `python program.py FOLDER`: it serves on its standard input and output. The folder plays the hardware: `chips` has the
 number of chips that it lists, `pieces` what is burnt into each, `stale`, `slow`, `refuses` and `odd` say what it does
-wrong where they are there, and `begun` grows by a line with each one that begins.
+wrong where they are there, `begun` grows by a line with each one that begins, `asked` with each question how it is.
 """
 
 import json
@@ -33,6 +33,8 @@ def answer(request: dict[str, Any], listed: list[dict[str, Any]]) -> Any:
         return [{"chip": chip} for chip in request["chips"]]
     if request["do"] == "state":
         stale = folder / "stale"
+        with (folder / "asked").open("a") as asked:
+            asked.write("how it is\n")
         return {"troubles": [], "stale": stale.read_text() if stale.exists() else ""}
     if request["do"] == "doubts":
         return [{"text": "its room is hot", "hint": "open a window"}]

@@ -86,7 +86,7 @@ class ProgramDriver:
         self._tell: Callable[[DriverFact], None] | None = None
         self._told: tuple[str, ...] = ()
         self._stale = ""
-        self._trouble = ""
+        self._trouble = self._no_other = ""
         self._past: list[Link] = []
         self._needed: float | None = None
         self._due = 0.0
@@ -208,7 +208,7 @@ class ProgramDriver:
         refusal, link = self.refusal(), self._link
         if refusal is not None or link is None:
             return (chain(refusal),) if refusal is not None else ()
-        own = self._trouble or (f"{NONE_SERVES}: {link.lost}" if link.lost else "")
+        own = self._trouble or (f"{NONE_SERVES}: {link.lost}" if link.lost else self._no_other)
         return (*((own,) if own else ()), *self._told)
 
     def close(self) -> None:
@@ -293,7 +293,10 @@ class ProgramDriver:
             self._nudged.clear()
 
     def _cannot(self, error: Exception) -> None:
-        self._trouble = f"{NO_OTHER if self._serves() else NONE_SERVES}: {chain(error)}"
+        if self._serves():
+            self._no_other = f"{NO_OTHER}: {chain(error)}"
+        else:
+            self._trouble = f"{NONE_SERVES}: {chain(error)}"
         with self._tried:
             self._refusal = error if isinstance(error, DriverError) else DriverError(chain(error))
             self._refused += 1
@@ -327,6 +330,8 @@ class ProgramDriver:
                 link.kill()
             return
         self._told, self._stale, self._trouble = tuple(map(str, said["troubles"])), str(said["stale"]), ""
+        if not self._stale:
+            self._no_other = ""
 
     def _replace(self, since: float) -> None:
         """Have a program serve that has just begun. Raises `DriverError` when none can."""
@@ -360,7 +365,7 @@ class ProgramDriver:
         while True:
             with self._lock:
                 if watching or self._tell is None:
-                    old, self._link, self._said, self._trouble = self._link, link, said, ""
+                    old, self._link, self._said, self._trouble, self._no_other = self._link, link, said, "", ""
                     self.name, self.concurrency = str(said["name"]), int(said["concurrency"])
                     self._see(typed.value(tuple[Chip, ...], said["chips"]))
                     break

@@ -264,6 +264,19 @@ def test_a_successor_that_cannot_begin_is_a_trouble_until_one_does(
     eventually(lambda: driver.trouble() == ())
 
 
+def test_that_no_successor_can_begin_is_told_until_the_next_try(
+    programs: Programs, begun: Callable[..., ProgramDriver], told: Told
+) -> None:
+    driver, asked = begun(Pace(beat=0.02, first=2.0)), programs.folder / "asked"
+    driver.watch(told)
+    programs.put("chips", "none")
+    programs.put("stale", "a card has come")
+    eventually(lambda: any("no other program can drive the chips" in trouble for trouble in driver.trouble()))
+    before = len(asked.read_text())
+    eventually(lambda: len(asked.read_text()) > before + 30, why="it has looked several times")
+    assert "no other program can drive the chips" in driver.trouble()[0]
+
+
 def test_the_trouble_of_one_whose_successor_cannot_begin_ends_when_it_is_stale_no_more(
     programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
