@@ -1,5 +1,6 @@
 """How many jobs a chip has had: after a recovery it has no more users than before."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from cmgr.model.own_chips import crowded
@@ -12,7 +13,8 @@ Truth = Mapping[ContainerKey, Real]
 
 
 class Users:
-    """`most`: how many jobs a chip has had at most while one is held: a client's other try is the same job.
+    """`most`: how many jobs a chip has had at most while one is held: a client's other try is the same job, unless both
+    ran before anything was held.
 
     Which job a newcomer is another try of, cmgr does not know where two are down on its chips: one that it has taken
     for another's try counts as that from then on, so that both places are filled, and no third.
@@ -21,6 +23,7 @@ class Users:
     def __init__(self) -> None:
         self.most: dict[int, int] = {}
         self._taken_for: dict[ContainerKey, str] = {}
+        self._ran: dict[tuple[int, str], int] = {}
 
     def count(self, node: Node, truth: Truth) -> None:
         """Take in how many there are now."""
@@ -33,8 +36,11 @@ class Users:
             r for r in truth.values()
             if r.enabled and (r.running or r.wanted is not False or r.key in node.holds)
         ]  # fmt: skip
+        free = Counter((chip, self._job(r)) for r in wanted if r.running for chip in {*r.chips} - held)
+        self._ran = {**{at: count for at, count in self._ran.items() if at[0] in held}, **free}
         there = {chip: {self._job(r) for r in wanted if chip in r.chips} for chip in held}
-        self.most = {chip: max(self.most.get(chip, 0), len(jobs)) for chip, jobs in there.items()}
+        users = {chip: sum(max(1, self._ran.get((chip, job), 0)) for job in jobs) for chip, jobs in there.items()}
+        self.most = {chip: max(self.most.get(chip, 0), count) for chip, count in users.items()}
 
     def _job(self, real: Real) -> str:
         return self._taken_for.get(real.key) or real.unit or real.job or real.key.id
