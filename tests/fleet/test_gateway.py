@@ -280,7 +280,7 @@ def test_tls_counts_only_with_a_certificate_that_is_good_for_the_host(tmp_path: 
             unknown.ask(TXN, put("/g/a", b"1"), 30.0)
         plain = opened(Access((cluster.endpoints[0].replace("https", "http"),)))
         with pytest.raises(CmgrError, match=r"not as etcd does|closed the connection|Connection reset"):
-            plain.ask(TXN, put("/g/a", b"1"), 1.0)
+            plain.ask(TXN, put("/g/a", b"1"), 30.0)
     finally:
         cluster.close()
 
