@@ -65,7 +65,7 @@ OWN_JSON = {
     "cmgr/config/tables/catalog.py": "a table of the package", "cmgr/drivers/nvml/codes.py": "a table of the package",
     "cmgr/cli/act.py": "cmgr's own output", "cmgr/cli/past.py": "cmgr's own output",
     "cmgr/cli/groups.py": "cmgr's own output", "cmgr/cli/bundle.py": "what it has just written",
-    "cmgr/store/rows.py": "the database's own", "cmgr/cli/demo/docker.py": "the tour's own Docker",
+    "cmgr/store/rows.py": "the database's own",
     "cmgr/service/extras/bundles.py": "cmgr's own files",
 }  # fmt: skip
 """The modules that read JSON by themselves, and why that is right."""

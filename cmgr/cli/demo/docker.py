@@ -1,18 +1,14 @@
-"""A few tiny real containers for the demo, made through Docker's API: no network, no image from anywhere."""
+"""A few tiny real containers for the demo, made by Docker's SDK: no network, no image from anywhere."""
 
-import http.client
 import io
-import json
 import os
 import shutil
 import tarfile
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote, urlencode
 
-from cmgr import listener
 from cmgr.cli.text import out
 from cmgr.config.settings import Config
 from cmgr.drivers import elf
@@ -24,74 +20,71 @@ IMAGE = "cmgr-demo:latest"
 LABEL = "cmgr-demo"
 """On each container, with the pid of its demo. Not `cmgr.…`: the service warns of such labels that it does not know."""
 
-SECONDS = 20.0
+SECONDS = 20
 LOOP = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"
 
 
 class Docker:
-    """The daemon behind this socket. Each call opens a connection of its own."""
+    """The daemon behind this socket. Raises `RuntimeDown`, and `ContainerError` where it refuses."""
 
     def __init__(self, path: str) -> None:
+        from docker import APIClient
+
         self._path = path
+        with self._translated():
+            self._api = APIClient(base_url=f"unix://{path}", version="auto", timeout=SECONDS)
 
     def version(self) -> str:
-        """Return the daemon's version. Raises `RuntimeDown`, `ContainerError`."""
-        told = self._call("GET", "/version")
-        return str(told["Version"]) if isinstance(told, dict) and "Version" in told else "unknown"
+        """Return the daemon's version."""
+        with self._translated():
+            return str(self._api.version().get("Version", "unknown"))
 
     def import_image(self, archive: bytes) -> None:
         """Make `IMAGE` of a tar archive."""
-        repo, _, tag = IMAGE.partition(":")
-        query = urlencode({"fromSrc": "-", "repo": repo, "tag": tag})
-        self._call("POST", f"/images/create?{query}", archive, "application/x-tar")
+        repository, _, tag = IMAGE.partition(":")
+        with self._translated():
+            self._api.import_image_from_data(archive, repository=repository, tag=tag)
 
     def run(self, name: str, chips: Iterable[int], labels: Mapping[str, str]) -> None:
         """Create and start a container that asks for these chips."""
-        body = {
-            "Image": IMAGE,
-            "Cmd": ["/bin/busybox", "sh", "-c", LOOP],
-            "Env": [f"{notations()[0].variable}={','.join(map(str, chips))}"],
-            "Labels": {LABEL: str(os.getpid()), **labels},
+        words = ["/bin/busybox", "sh", "-c", LOOP]
+        asks = {notations()[0].variable: ",".join(map(str, chips))}
+        marked = {LABEL: str(os.getpid()), **labels}
+        with self._translated():
             # Not the daemon's default runtime: that may be one that gives real chips to who asks for them.
-            "HostConfig": {"NetworkMode": "none", "Runtime": "runc"},
-        }
-        made = self._call("POST", f"/containers/create?name={quote(name)}", json.dumps(body).encode())
-        assert isinstance(made, dict), "a created container is an object"
-        self._call("POST", f"/containers/{made['Id']}/start")
+            plain = self._api.create_host_config(network_mode="none", runtime="runc")
+            made = self._api.create_container(
+                IMAGE, words, name=name, environment=asks, labels=marked, host_config=plain
+            )
+            self._api.start(made["Id"])
 
     def tidy(self) -> None:
         """Remove the containers and the image that this demo and dead ones made."""
-        filters = quote(json.dumps({"label": [LABEL]}))
-        found = self._call("GET", f"/containers/json?all=true&filters={filters}")
-        for container in found if isinstance(found, list) else []:
-            if _is_over(str(container["Labels"].get(LABEL))):
-                self._call("DELETE", f"/containers/{container['Id']}?force=true&v=true")
-        self._call("DELETE", f"/images/{IMAGE}")
+        from docker.errors import APIError
 
-    def _call(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> object:
+        with self._translated():
+            found = self._api.containers(all=True, filters={"label": [LABEL]})
+            for container in found:
+                if _is_over(str(container["Labels"].get(LABEL))):
+                    self._api.remove_container(container["Id"], force=True, v=True)
+            with suppress(APIError):  # It is not there, or another demo uses it.
+                self._api.remove_image(IMAGE)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        from docker.errors import APIError, DockerException
+        from requests import RequestException
+
         try:
-            with closing(listener.spoken_to(self._path, SECONDS)) as connection:
-                connection.request(method, path, body, {"Content-Type": kind})
-                response = connection.getresponse()
-                status, text = response.status, response.read()
-        except (OSError, http.client.HTTPException) as error:
+            yield
+        except APIError as error:
+            raise ContainerError(f"cannot make real containers: {error.explanation}") from error
+        except (DockerException, RequestException, OSError) as error:
             raise RuntimeDown(f"cannot reach Docker on {self._path}") from error
-        if status >= 400 and not (method == "DELETE" and status in (404, 409)):
-            raise ContainerError(f"cannot {method} {path.partition('?')[0]}: {text.decode(errors='replace').strip()}")
-        return _read(text)
 
 
 def _is_over(pid: str) -> bool:
     return pid == str(os.getpid()) or not Path("/proc", pid).exists()
-
-
-def _read(text: bytes) -> object:
-    try:
-        told: object = json.loads(text)
-    except ValueError:
-        # An import tells its progress in several objects, a start nothing.
-        return None
-    return told
 
 
 def busybox() -> Path | None:

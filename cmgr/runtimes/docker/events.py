@@ -11,7 +11,7 @@ from cmgr.errors import ContainerError
 from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes import following
-from cmgr.runtimes.docker.line import Line
+from cmgr.runtimes.docker.line import Line, lines
 from cmgr.runtimes.docker.wire import Clients, Limits
 from cmgr.runtimes.following import Broken
 from cmgr.words import json_of
@@ -130,7 +130,7 @@ class Watcher(following.Follower):
             self._opened()
             line.until, line.room = time.monotonic() + self._limits.silence, _LONGEST_LINE
             # Docker sends each event as a chunk of its own: None takes a chunk as soon as it is there.
-            for text in response.iter_lines(chunk_size=None):
+            for text in lines(response):
                 line.room = _LONGEST_LINE
                 event = parsed(text) if text else None
                 if event is not None:
@@ -141,8 +141,8 @@ class Watcher(following.Follower):
     def _read_past(self) -> None:
         now = time.time_ns()
         # The events of a daemon that has just come look like orders, and nobody gave any.
-        lines, whole = ([], False) if self._restarted else self._past(now)
-        events = [event for line in lines if line and (event := parsed(line)) is not None]
+        told, whole = ([], False) if self._restarted else self._past(now)
+        events = [event for line in told if line and (event := parsed(line)) is not None]
         swept = _ended_unbegun(events) if whole else set()
         if swept and self._lives_on():
             swept = set()
@@ -158,17 +158,17 @@ class Watcher(following.Follower):
         """Return the events of before, and whether that is all since the daemon's start."""
         with self._clients.use("read Docker's past events", self._limits.opens, self._new_line()) as client:
             with client.events("0", _moment(now), "{}") as response:
-                lines = list(response.iter_lines(chunk_size=None))
-            if len(lines) < _KEPT:
-                return lines, True
+                whole = list(lines(response))
+            if len(whole) < _KEPT:
+                return whole, True
             with client.events(_moment(now - _PAST), _moment(now)) as response:
-                return list(response.iter_lines(chunk_size=None)), False
+                return list(lines(response)), False
 
     def _lives_on(self) -> bool:
         """Return whether containers outlive this daemon (live-restore), as far as it can be told."""
         try:
             with self._clients.use("ask Docker how it is set", self._limits.opens, self._new_line()) as client:
-                return client.api.info().get("LiveRestoreEnabled") is not False
+                return client.info().get("LiveRestoreEnabled") is not False
         except ContainerError:
             return True
 

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.services.containers import ContainerKey
-from cmgr.runtimes.docker.line import Line
+from cmgr.runtimes.docker.line import Answer, Line, payloads, pieces
 from cmgr.runtimes.docker.wire import Clients
-from cmgr.runtimes.documents import mapping
 
 _KEPT = 4096
 """So many bytes of the output's end are kept."""
 
 _ROOM = 2**20
-_HEAD = 8
 
 
 def run(clients: Clients, key: ContainerKey, what: str, command: Sequence[str], seconds: float) -> tuple[int, str]:
@@ -24,30 +22,21 @@ def run(clients: Clients, key: ContainerKey, what: str, command: Sequence[str], 
     line, until = Line(clients.path), time.monotonic() + seconds
     # Docker ends the connection with the output, so that it is no one's afterwards.
     with clients.use(what, seconds, line) as client:
-        made = mapping(client.api.exec_create(key.id, list(command)))
-        with client.exec_start(str(made["Id"])) as response:
-            output = _end_of(_payloads(response.iter_content(chunk_size=None), line))
+        made = client.exec_create(key.id, command)
+        with client.exec_start(made) as answer:
+            output = _end_of(payloads(_heard(answer, line)))
     with clients.use(what, max(1.0, until - time.monotonic())) as client:
-        code = mapping(client.api.exec_inspect(str(made["Id"]))).get("ExitCode")
+        code = client.exec_inspect(made).get("ExitCode")
     if not isinstance(code, int):
         raise ContainerError(f"cannot {what}: Docker does not say how it ended")
     return code, output
 
 
-def _payloads(chunks: Iterator[bytes], line: Line) -> Iterator[bytes]:
-    """Take the frames of Docker's stream apart: which stream in a byte, three of nothing, the length, the output."""
-    head, left = b"", 0
-    for chunk in chunks:
+def _heard(answer: Answer, line: Line) -> Iterator[bytes]:
+    """Yield all that comes, however much in all."""
+    for piece in pieces(answer):
         line.room = _ROOM
-        rest = chunk
-        while rest:
-            if left:
-                yield rest[:left]
-                left, rest = max(0, left - len(rest)), rest[left:]
-            else:
-                head, rest = head + rest[: _HEAD - len(head)], rest[_HEAD - len(head) :]
-                if len(head) == _HEAD:
-                    left, head = int.from_bytes(head[4:], "big"), b""
+        yield piece
 
 
 def _end_of(payloads: Iterator[bytes]) -> str:

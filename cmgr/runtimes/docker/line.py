@@ -1,18 +1,21 @@
-"""One connection to Docker's socket whose calls end in time, whose answers end, and which another thread can cut.
+"""One connection to Docker's socket whose calls end in time, whose answers end, and which another thread can cut; and
+how answers that come piece by piece are taken apart.
 
-The SDK's own connections bound each read but not the whole call, are opened anew for each address asked for, and
-cannot be cut while they wait for the first byte. They keep the answer in memory, however long it is.
+A socket's own limit is for each read and not for the whole call, and nothing bounds what an answer takes of the memory.
 """
 
 import math
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 LONGEST = 32 * 2**20
 """So many bytes may an answer have."""
+
+_PIECE = 1 << 16
+_HEAD = 8
 
 
 def _nothing() -> None:
@@ -98,3 +101,39 @@ class _Socket(socket.socket):
         super().sendall(*args, **kwargs)
         then, self.line.after_sending = self.line.after_sending, _nothing
         then()
+
+
+class Answer(Protocol):
+    """An answer whose body comes in pieces."""
+
+    def read1(self, n: int, /) -> bytes: ...
+
+
+def pieces(answer: Answer) -> Iterator[bytes]:
+    """Yield what comes, as soon as it is there."""
+    while piece := answer.read1(_PIECE):
+        yield piece
+
+
+def lines(answer: Answer) -> Iterator[bytes]:
+    """Yield each line as soon as it is there."""
+    rest = b""
+    for piece in pieces(answer):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def payloads(stream: Iterable[bytes]) -> Iterator[bytes]:
+    """Take the frames of a stream apart: which stream in a byte, three of nothing, the length, the output."""
+    head, left = b"", 0
+    for rest in stream:
+        while rest:
+            if left:
+                yield rest[:left]
+                left, rest = max(0, left - len(rest)), rest[left:]
+            else:
+                head, rest = head + rest[: _HEAD - len(head)], rest[_HEAD - len(head) :]
+                if len(head) == _HEAD:
+                    left, head = int.from_bytes(head[4:], "big"), b""

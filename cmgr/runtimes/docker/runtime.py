@@ -1,4 +1,4 @@
-"""Docker, through its socket. It and the modules beside it are the only ones that know the SDK."""
+"""Docker, through its socket. The modules beside it know its API."""
 
 import math
 import re
@@ -70,7 +70,7 @@ class DockerRuntime:
         until = time.monotonic() + self._limits.list
         ticket = self._known.ticket()
         with self._clients.use("list containers", self._limits.list) as client:
-            rows = {str(row["Id"]): {**row, "State": str(row["State"])} for row in client.api.containers(all=True)}
+            rows = {str(row["Id"]): {**row, "State": str(row["State"])} for row in client.containers()}
         found, patience = [*self._unlisted(rows)], self._limits.look
         self._deaths.keep(self._known.keep({*rows, *(container.key.id for container in found)}, ticket))
         self._locked.intersection_update(rows)
@@ -85,7 +85,7 @@ class DockerRuntime:
 
     def ended_by_boot(self) -> Iterator[Container]:
         with self._clients.use("list containers", self._limits.list) as client:
-            rows = [{**row, "State": str(row["State"])} for row in client.api.containers()]
+            rows = [{**row, "State": str(row["State"])} for row in client.containers(down=False)]
         for row in rows:
             described = self._listed(row, self._limits.look)
             if described is not None and described.container.running:
@@ -141,7 +141,7 @@ class DockerRuntime:
         if origin is None:
             try:
                 with self._clients.use("ask Docker where its data is", self._limits.look) as client:
-                    origin = origin_of(client.api.info())
+                    origin = origin_of(client.info())
             except ContainerError:
                 origin = Origin(NAME)
             self._origin = origin  # Also where it cannot tell: no list waits for that twice.
@@ -178,7 +178,7 @@ class DockerRuntime:
         try:
             with self._clients.use(what, seconds + self._limits.after_grace) as client:
                 client.line.after_sending = look_at_ears
-                was_down = client.stop(key.id, seconds) == 304
+                was_down = client.stop(key.id, seconds)
         except RuntimeDown:
             raise
         except ContainerError as exc:
@@ -253,7 +253,7 @@ class DockerRuntime:
         while True:
             try:
                 with self._clients.use(what, max(0.05, until - time.monotonic())) as client:
-                    client.api.start(key.id)
+                    client.start(key.id)
                 return None
             except RuntimeDown:
                 raise
@@ -281,7 +281,7 @@ class DockerRuntime:
         what = f"pause container {self._known.name(key.id)}"
         try:
             with self._clients.use(what, self._limits.update) as client:
-                client.api.pause(key.id)
+                client.pause(key.id)
         except ContainerError as exc:
             container = self._look_after(key)
             if container.running and not container.frozen:  # It may have ended by now, or somebody was faster.
@@ -298,13 +298,13 @@ class DockerRuntime:
 
     def document(self, key: ContainerKey) -> Mapping[str, object]:
         with self._clients.use(f"inspect container {self._known.name(key.id)}", self._limits.look) as client:
-            return dict(client.api.inspect_container(key.id))
+            return dict(client.inspect(key.id))
 
     def output(self, key: ContainerKey, lines: int) -> str:
         # One entry of a log has 16 kB at most, so that what comes is bounded.
         with self._clients.use(f"read the log of container {self._known.name(key.id)}", self._limits.look) as client:
-            told = client.api.logs(key.id, tail=lines, timestamps=True)
-        return ended(bytes(told))
+            told = client.logs(key.id, lines)
+        return ended(told)
 
     def _update(self, key: ContainerKey, policy: str) -> None:
         """Change the policy of a container that is down.
@@ -317,7 +317,7 @@ class DockerRuntime:
         self._known.updating(key.id)
         try:
             with self._clients.use(what, self._limits.update) as client:
-                client.api.update_container(key.id, restart_policy=wanted)  # type: ignore[arg-type]  # knows two names only
+                client.update(key.id, wanted)
         except ContainerError as exc:
             if not isinstance(exc, RuntimeAils):  # Else it may have worked all the same.
                 self._known.updating(key.id, -1)
@@ -331,7 +331,7 @@ class DockerRuntime:
         ticket = self._known.ticket()
         with self._clients.use(f"inspect container {self._known.name(id_)}", seconds or self._limits.look) as client:
             self._locked.add(id_)
-            document = client.api.inspect_container(id_)
+            document = client.inspect(id_)
             self._locked.discard(id_)
         image = text(mapping(document), "Image")
         ask = partial(self._images.once, image, partial(self._image_labels, image, seconds or self._limits.look))
@@ -352,7 +352,7 @@ class DockerRuntime:
         """Return the labels that this image brings; None where nobody can tell any more."""
         try:
             with self._clients.use("inspect an image", seconds) as client:
-                found: object = client.api.inspect_image(image)  # type: ignore[no-untyped-call]
+                found: object = client.image(image)
         except (RuntimeDown, RuntimeAils):
             raise
         except ContainerError:

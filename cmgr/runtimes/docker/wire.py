@@ -14,13 +14,10 @@ from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import LONGEST, Line
 
 if TYPE_CHECKING:
-    from cmgr.runtimes.docker.sdk import Client
+    from cmgr.runtimes.docker.api_client import Client
 
 _SPARE = 32
 """So many clients are kept when they come back; more are closed."""
-
-_OLDEST = "1.24"
-"""The oldest version of Docker's interface that the SDK speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +63,9 @@ class Clients:
         """
         try:
             with whole():
-                from cmgr.runtimes.docker.sdk import APIError, translated
+                from cmgr.runtimes.docker.api_client import Refused, translated
         except (ImportError, OSError) as exc:  # There may be no file descriptor left.
-            raise RuntimeDown(f"cannot {what}: Docker's SDK cannot be loaded: {chain(exc)}") from exc
+            raise RuntimeDown(f"cannot {what}: what speaks to Docker cannot be loaded: {chain(exc)}") from exc
         client = self._pop() if line is None else None
         own = line is None
         line = client.line if client is not None else line or Line(self.path)
@@ -79,7 +76,7 @@ class Clients:
             try:
                 yield client
                 sound = True
-            except APIError:
+            except Refused:
                 sound = True  # It has answered, and can be asked again.
                 raise
             finally:
@@ -89,7 +86,7 @@ class Clients:
         """Connect so many clients. Raises as `use`."""
         with ExitStack() as lent:
             for _ in range(count):
-                lent.enter_context(self.use("reach Docker", 5)).api.ping()
+                lent.enter_context(self.use("reach Docker", 5)).ping()
 
     def takes_calls(self) -> bool:
         """Return whether the daemon takes new connections: one that is being stopped does not, before it ends anything.
@@ -105,7 +102,7 @@ class Clients:
         """Start anew: another daemon may answer from now on, and speak another version."""
         self._version = ""
         while (client := self._pop()) is not None:
-            client.api.close()
+            client.close()
 
     def close(self) -> None:
         self._closed = True
@@ -118,18 +115,15 @@ class Clients:
             return None
 
     def _fresh(self, line: Line) -> "Client":
-        from cmgr.runtimes.docker.sdk import Client
+        from cmgr.runtimes.docker.api_client import Client
 
         if not self._version:
-            probe = Client(line, _OLDEST)
-            try:
-                self._version = str(probe.api.version(api_version=False)["ApiVersion"])
-            finally:
-                probe.api.close()
+            with closing(Client(line, "")) as probe:
+                self._version = probe.spoken()
         return Client(line, self._version)
 
     def _give_back(self, client: "Client", keep: bool) -> None:
         if keep and not self._closed and client.version == self._version and len(self._free) < _SPARE:
             self._free.append(client)
         else:
-            client.api.close()
+            client.close()
