@@ -19,9 +19,9 @@ from cmgr.cli import main, source
 from cmgr.config.roles import Role
 from cmgr.model.values.node import Node
 from cmgr.sentences.sentence import message, say
-from cmgr.service.door.api import LANG
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.http.peer_roles import Roles
+from cmgr.service.door.routes import LANG
 from cmgr.view.status import Own
 from tests.cli import scenes
 from tests.cli.conftest import Home

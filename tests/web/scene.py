@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cmgr.frozen import replace
-from cmgr.service.door.api import LANG
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.lanes import lanes
-from cmgr.service.door.routes import LINES, SVG, Answer, Arg, Page, Request, Route, Stream
+from cmgr.service.door.routes import LANG, LINES, SVG, Answer, Arg, Page, Request, Route, Stream
 from cmgr.view.text.drawing import drawing
 from cmgr.words import stamp
 

@@ -19,11 +19,11 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.ports import ChipDriver, Diagnosing, Gauge, Runtime
-from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
+from cmgr.sentences.sentence import say, translated
 from cmgr.service.door import records
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.orders.groups import there
-from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of, number_of, unread
+from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of, language_in, number_of, unread
 from cmgr.service.parts.cdi_files import CdiFiles
 from cmgr.service.parts.exports import EVENTS, Exports
 from cmgr.service.parts.ranks import Ranks
@@ -155,7 +155,7 @@ class Answers:
             return records.episode(database, number_of(request, "episode"), self.now(), MOST)
 
     def picture(self, request: Request) -> Page:
-        language = language_of(str(request.args.get("lang", ENGLISH)))
+        language = language_in(request.args)
         told = translated(self.episode(request), language)
         return Page(drawing(told, self.own().name, language).encode())
 

@@ -9,7 +9,7 @@ from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.pages import Pages, for_persons
 from cmgr.service.door.records import OUTCOMES
-from cmgr.service.door.routes import LINES, SVG, TEXT, Answering, Arg, Route
+from cmgr.service.door.routes import LANG, LINES, SVG, TEXT, Answering, Arg, Route
 from cmgr.service.door.shown import Shown
 
 NARROWED = (
@@ -27,7 +27,6 @@ EXPORTED = (
     Arg("document", "string", "deviceinfo, cluster-device, fault-node, nodeinfo …", required=True),
     Arg("described", "boolean", "As kubectl describe cm shows it, which is no JSON."),
 )
-LANG = Arg("lang", "string", "The language of its sentences: zh; else en.")
 CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
 CONTAINER = "Its name, NAMESPACE/NAME, or id."
 

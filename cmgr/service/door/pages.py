@@ -16,7 +16,7 @@ from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import say
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.orders.chips import named_user, text_of
-from cmgr.service.door.routes import Answer, Arg, Request, Route
+from cmgr.service.door.routes import LANG, Answer, Arg, Request, Route
 from cmgr.service.door.sessions import TICKET_SECONDS, Session, Sessions
 from cmgr.service.log.setup import Log
 from cmgr.service.part import degraded
@@ -99,7 +99,7 @@ def for_the_page(pages: Pages, table: Iterable[Route]) -> tuple[Route, ...]:
     known = [route for route in table if route.do not in NEVER]
     return (
         *(pages.ordered(route) for route in known if route.method == "POST"),
-        Route("POST", "/v1/enter", "enter", pages.enter, "Open a session.", (ticket,)),
+        Route("POST", "/v1/enter", "enter", pages.enter, "Open a session.", (ticket, LANG)),
         Route("POST", "/v1/session", "session", pages.session, "Whose session it is.", (_SECRET,)),
         Route("POST", "/v1/leave", "leave", pages.leave, "End a session.", (_SECRET,)),
         *(route for route in known if route.method == "GET"),

@@ -20,7 +20,7 @@ from cmgr.errors import (
     Unsure,
 )
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import because, messages, say, translated
+from cmgr.sentences.sentence import ENGLISH, because, language_of, messages, say, translated
 from cmgr.words import json_of
 
 JSON = "application/json"
@@ -101,6 +101,14 @@ class Arg:
     kind: str
     says: str
     required: bool = False
+
+
+LANG = Arg("lang", "string", "The language of its sentences: zh; else en.")
+
+
+def language_in(args: Mapping[str, object]) -> str:
+    """Return the language in which whoever says this wants the answer."""
+    return language_of(str(args.get(LANG.name, ENGLISH)))
 
 
 @dataclass(frozen=True, slots=True)

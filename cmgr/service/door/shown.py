@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from cmgr.config.kinds import is_zone
 from cmgr.errors import BadRequest
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
+from cmgr.sentences.sentence import say, translated
 from cmgr.service.door.answers import Answers
-from cmgr.service.door.routes import Page, Request, number_of, unread
+from cmgr.service.door.routes import Page, Request, language_in, number_of, unread
 from cmgr.shortcut import STATE
 from cmgr.view import status as view
 from cmgr.view.text import reading, render, texts
@@ -48,7 +48,7 @@ class Shown:
     def _sheet(self, request: Request) -> texts.Page:
         width = number_of(request, "width", render.WIDTH)
         zone = _zone(str(request.args.get("zone", "UTC")))
-        return texts.Page(render.Face(self.clock(), zone, _language(request)), max(width, render.WIDTH))
+        return texts.Page(render.Face(self.clock(), zone, language_in(request.args)), max(width, render.WIDTH))
 
 
 def _page(lines: Iterable[str], *headers: tuple[str, str]) -> Page:
@@ -56,11 +56,7 @@ def _page(lines: Iterable[str], *headers: tuple[str, str]) -> Page:
 
 
 def _spoken(request: Request, document: Document) -> Document:
-    return translated(document, _language(request))
-
-
-def _language(request: Request) -> str:
-    return language_of(str(request.args.get("lang", ENGLISH)))
+    return translated(document, language_in(request.args))
 
 
 def _zone(name: str) -> tzinfo:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cmgr.config.roles import Role
 from cmgr.errors import CmgrError
-from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
+from cmgr.sentences.sentence import ENGLISH, say, translated
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.http.reception import Guest, Peer, Reception
 from cmgr.service.door.http.talk import Asked, Refused, Reply, as_json, refused
@@ -24,6 +24,7 @@ from cmgr.service.door.routes import (
     Unwell,
     WrongMethod,
     find,
+    language_in,
     status_of,
 )
 
@@ -112,7 +113,7 @@ class Server:
             # A role is looked at anew each time: a configuration may have taken it from him.
             role = self._role(guest.peer)
             found = find(self._routes, asked.method, asked.target, asked.body, role)
-            language = language_of(str(found.args.get("lang", ENGLISH)))
+            language = language_in(found.args)
             return self._answer(guest, asked, found, role)
         except (WrongMethod, NoPassword) as error:
             return refused(status_of(error), error, *error.headers, language=language)
@@ -148,7 +149,7 @@ class Server:
             case Unwell():
                 return as_json(503, answer.value)
             case _:
-                told = translated(answer, language_of(str(found.args.get("lang", ENGLISH))))
+                told = translated(answer, language_in(found.args))
                 return as_json(200, told, *([("ETag", tag)] if tag is not None else []))
 
 
