@@ -57,6 +57,11 @@ def test_numbers_and_spans_are_said_as_each_language_has_them() -> None:
     assert say("ring.tested", chips=[0, 1]) == "chips 0-1 are tested"
 
 
+def test_one_thing_is_counted_as_one() -> None:
+    assert say("hold.make-it-again", count=1) == "to make it again, type this 1 line"
+    assert say("trouble.bugs", count=1) == "1 decision met a bug"
+
+
 def test_a_text_that_each_language_has_of_its_own_is_english_where_another_has_none() -> None:
     both, one = say("fault.meaning", meaning=["link down", "链路断开"]), say("fault.meaning", meaning=["link down", ""])
     assert both == one == "link down"
