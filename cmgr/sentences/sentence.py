@@ -51,6 +51,7 @@ AREAS = (
     "maintenance",
     "notice",
     "order",
+    "page",
     "person",
     "rank",
     "reboot",

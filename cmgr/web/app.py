@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import timedelta
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from cmgr.errors import CmgrError, ServiceDown, TooMany
-from cmgr.web.door import Door, Told
+from cmgr.sentences.sentence import ENGLISH, LANGUAGES, language_of, messages, say, translated
+from cmgr.web.door import Door, Told, told_in
 from cmgr.web.gate import Gate
 from cmgr.web.guard import Guard
 from cmgr.web.live import Live, event
@@ -45,7 +47,7 @@ class Page:
     def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
         self._door = door
         self._clock = clock
-        self._live = {lang: Live(door, lang) for lang in ("en", "zh")}
+        self._live = {language: Live(door, language) for language in LANGUAGES}
         self._files = _files()
         self._gate = Gate()
         self._known: dict[str, None] = {}
@@ -78,7 +80,7 @@ class Page:
         name = str(request.path_params.get("name", "index.html"))
         found = self._files.get(name)
         if found is None:
-            return _refused(404, "cannot answer: there is no such file")
+            return _refused(request, 404, say("page.no-file"))
         kind = KINDS[name.rpartition(".")[2]]
         if "gzip" in str(request.headers.get("accept-encoding", "")):
             return Response(found.packed, media_type=kind, headers={"Content-Encoding": "gzip"})
@@ -88,7 +90,7 @@ class Page:
         self._asked = self._clock()
         body = await _body(request)
         async with self._gate.turn():
-            return _handed_on(await self._door.post("/v1/enter", body))
+            return _handed_on(await told_in(_language(request), "/v1/enter", lambda to: self._door.post(to, body)))
 
     async def _leave(self, request: Request) -> Response:
         return _handed_on(await self._said(self._whose(request), "/v1/leave"))
@@ -103,9 +105,11 @@ class Page:
         # As it was sent: the service takes it apart, and no letter of it can end the line that it is sent on in.
         what = bytes(request.scope["raw_path"]).removeprefix(b"/api/")
         if not READINGS.fullmatch(what):
-            return _refused(404, "cannot answer: there is nothing of that name")
-        query = bytes(request.scope["query_string"])
-        return _handed_on(await self._door.get(b"/v1/%b?%b".__mod__((what, query)).decode("latin-1")))
+            return _refused(request, 404, say("page.nothing-of-that-name"))
+        pairs = bytes(request.scope["query_string"]).split(b"&")
+        query = b"&".join(pair for pair in pairs if not pair.startswith(b"lang="))
+        target = b"/v1/%b?%b".__mod__((what, query)).decode("latin-1")
+        return _handed_on(await told_in(_language(request), target, self._door.get))
 
     async def _series(self, request: Request) -> Response:
         known = await self._stands(request)
@@ -115,14 +119,16 @@ class Page:
         self._asked = self._clock()
         do = str(request.path_params["do"])
         if not ORDERS.fullmatch(do):
-            return _refused(404, "cannot order: there is no such order")
+            return _refused(request, 404, say("page.no-order"))
         try:
             said = json.loads(await _body(request))
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
-            return _refused(400, "cannot order: the body must be an object")
-        return _handed_on(await self._said(self._whose(request), f"/v1/orders/{do}", said))
+            return _refused(request, 400, say("page.body-no-object"))
+        secret = self._whose(request)
+        told = await told_in(_language(request), f"/v1/orders/{do}", lambda to: self._said(secret, to, said))
+        return _handed_on(told)
 
     async def _events(self, request: Request) -> Response:
         known = await self._stands(request)
@@ -132,7 +138,7 @@ class Page:
         return StreamingResponse(pieces, media_type="text/event-stream")
 
     def _live_of(self, request: Request) -> Live:
-        return self._live.get(request.query_params.get("lang", ""), self._live["en"])
+        return self._live[_language(request)]
 
     async def _watched(self, live: Live, secret: str) -> AsyncIterator[bytes]:
         asked = self._clock()
@@ -193,22 +199,27 @@ async def _body(request: Request) -> bytes:
         async with asyncio.timeout(BODY_SECONDS):
             return await request.body()
     except (TimeoutError, ClientDisconnect) as error:
-        raise CmgrError(f"cannot read the request: it did not end within {BODY_SECONDS:g} s") from error
+        raise CmgrError(say("page.body-late", length=timedelta(seconds=BODY_SECONDS))) from error
 
 
 def _handed_on(told: Told) -> Response:
     return Response(told.body, told.status, media_type=JSON)
 
 
-def _refused(status: int, error: str, hint: str = "") -> Response:
-    body = json.dumps({"error": error, "hint": hint, "mistakes": []})
-    return Response(body, status, media_type=JSON)
+def _language(request: Request) -> str:
+    return language_of(request.query_params.get("lang", ENGLISH))
 
 
-async def _failed(_request: Request, error: Exception) -> Response:
+def _refused(request: Request, status: int, error: str, hint: str = "") -> Response:
+    said = {"error": error, "hint": hint}
+    told: dict[str, object] = {**translated(said, _language(request)), "mistakes": [], "messages": messages(**said)}
+    return Response(json.dumps(told), status, media_type=JSON)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, CmgrError), "it is asked for these only"
     status = 503 if isinstance(error, ServiceDown) else 429 if isinstance(error, TooMany) else 408
-    return _refused(status, error.message, error.hint)
+    return _refused(request, status, error.message, error.hint)
 
 
 class File(NamedTuple):

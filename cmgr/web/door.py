@@ -2,15 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from cmgr.errors import ServiceDown, ServiceHangs
+from cmgr.sentences.sentence import ENGLISH, say
 
 SECONDS = 10.0
 LIMIT = 64 * 1024 * 1024
-
-_HINT = "systemctl start cmgr; if it does not start: journalctl -u cmgr -e"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,20 @@ class Door:
         try:
             yield
         except TimeoutError as error:
-            raise ServiceHangs("cannot hear from the service: it does not answer", hint="cmgr status") from error
+            raise ServiceHangs(say("page.service-silent"), hint="cmgr status") from error
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
-            raise ServiceDown("cannot reach the service", hint=_HINT) from error
+            raise ServiceDown(say("page.service-away"), hint=say("page.to-start")) from error
+
+
+async def told_in(language: str, target: str, ask: Callable[[str], Awaitable[Told]]) -> Told:
+    """Return the answer in this language; a service that was not restarted after an update takes none."""
+    if language == ENGLISH:
+        return await ask(target)
+    told = await ask(f"{target}{'&' if '?' in target else '?'}lang={language}")
+    if told.status != 400:
+        return told
+    plain = await ask(target)  # Whatever it cannot read it does not do.
+    return told if plain.status == 400 else plain
 
 
 def _head(received: bytes) -> tuple[int, dict[bytes, bytes]]:

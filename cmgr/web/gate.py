@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from cmgr.errors import TooMany
+from cmgr.sentences.sentence import say
 
 PAUSE = 0.02
 """Seconds between two of them."""
@@ -30,7 +31,7 @@ class Gate:
         if len(self._waiting) > WAITING:
             first = self._waiting.popleft()
             if not first.done():
-                first.set_exception(TooMany("cannot answer: too many ask who have no session", hint="try again"))
+                first.set_exception(TooMany(say("page.too-many-strangers"), hint=say("page.try-again")))
         self._next()
         try:
             await mine

@@ -7,9 +7,11 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 
 from cmgr.errors import CmgrError, ServiceDown
-from cmgr.web.door import Door
+from cmgr.sentences.sentence import ENGLISH, translated
+from cmgr.web.door import Door, told_in
 
 BEAT_SECONDS = 2.0
 """So often each page hears that it is shown news: what is silent for longer counts as gone (main.js)."""
@@ -53,9 +55,9 @@ class Viewer:
 class Live:
     """On the loop's thread only."""
 
-    def __init__(self, door: Door, lang: str = "en") -> None:
+    def __init__(self, door: Door, language: str = ENGLISH) -> None:
         self._door = door
-        self._status = "/v1/status" if lang == "en" else f"/v1/status?lang={lang}"
+        self._language = language
         self._viewers: set[Viewer] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._picture = b""
@@ -115,11 +117,12 @@ class Live:
     async def _looked(self) -> bool:
         """Show how things are. Return whether the service had to make a picture for that."""
         try:
-            told = await self._door.get(self._status, self._tag, ANSWER_SECONDS)
+            ask = partial(self._door.get, tag=self._tag, seconds=ANSWER_SECONDS)
+            told = await told_in(self._language, "/v1/status", ask)
         except ServiceDown as error:
             self._tag = ""
             away = {"error": error.message, "hint": error.hint, "since": self._told.isoformat()}
-            self._show(event("away", json.dumps(away).encode()))
+            self._show(event("away", json.dumps(translated(away, self._language)).encode()))
             return False
         self._told = datetime.now(UTC)
         if told.status == 200:

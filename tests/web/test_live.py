@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,39 +83,47 @@ def test_news_is_asked_for_at_once_while_the_looks_before_it_found_nothing_new(
         pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
 
 
-def test_a_service_that_does_not_answer_is_told_as_away_within_5_s_with_since_when(tmp_path: Path) -> None:
-    assert live.LOOK_SECONDS + live.ANSWER_SECONDS < 5
+def watched(door: Path, language: str, name: str) -> Any:
+    """Return what the first event of this name says to one who watches in this language."""
+    head = f"event: {name}\ndata: ".encode()
 
     async def watch() -> bytes:
-        watching, piece = live.Live(Door(str(tmp_path / "deaf.sock"))).watch(), b""
-        while b"event: away" not in piece:
+        watching, piece = live.Live(Door(str(door)), language).watch(), b""
+        while head not in piece:
             piece = await anext(watching)
         await watching.aclose()  # type: ignore[attr-defined]  # It is a generator.
         return piece
 
-    with socket.socket(socket.AF_UNIX) as deaf, ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
+        piece = pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
+    return json.loads(piece.partition(head)[2].partition(b"\n")[0])
+
+
+def test_a_service_that_does_not_answer_is_told_as_away_within_5_s_with_since_when(tmp_path: Path) -> None:
+    assert live.LOOK_SECONDS + live.ANSWER_SECONDS < 5
+    with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "deaf.sock"))
         deaf.listen()
-        piece = pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
-    told = json.loads(piece.partition(b"data: ")[2])
+        told = watched(tmp_path / "deaf.sock", "en", "away")
     assert told["error"] == "cannot hear from the service: it does not answer"
     assert datetime.fromisoformat(told["since"]) < datetime.now(UTC)
+
+
+def test_a_service_that_knows_no_languages_is_shown_in_english(still: Still, tmp_path: Path) -> None:
+    assert watched(tmp_path / "door.sock", "zh", "status") == {"at": ""}
+
+
+def test_that_the_service_is_away_is_said_in_the_language_of_whoever_watches(tmp_path: Path) -> None:
+    for language, error in (("en", "cannot reach the service"), ("zh", "无法连接服务")):
+        assert watched(tmp_path / "nobody.sock", language, "away")["error"] == error
 
 
 @pytest.mark.parametrize(
     ("lang", "told"), [("en", "ring 0 is in an episode (waiting)"), ("zh", "环 0 处于恢复过程（等待）")]
 )
 def test_each_language_has_a_picture_of_its_own(tmp_path: Path, lang: str, told: str) -> None:
-    async def watch() -> bytes:
-        watching, piece = live.Live(Door(str(tmp_path / "door.sock")), lang).watch(), b""
-        while b"event: status" not in piece:
-            piece = await anext(watching)
-        await watching.aclose()  # type: ignore[attr-defined]  # It is a generator.
-        return piece
-
     server = ControlServer(tmp_path / "door.sock", table(WELL, Books(scenes.recovering)), group=NO_GROUP)
     server.start()
-    with closing(server), ThreadPoolExecutor(1) as pool:
-        piece = pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
-    status = next(event for event in piece.split(b"\n\n") if event.startswith(b"event: status"))
-    assert told in [trouble["text"] for trouble in json.loads(status.partition(b"data: ")[2])["troubles"]]
+    with closing(server):
+        status = watched(tmp_path / "door.sock", lang, "status")
+    assert told in [trouble["text"] for trouble in status["troubles"]]

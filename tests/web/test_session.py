@@ -141,6 +141,18 @@ def test_a_refusal_says_why_and_what_to_do(running: Site) -> None:
     assert "--stop" in said.value["hint"]
 
 
+def test_whoever_refuses_says_so_in_the_language_of_the_page(running: Site) -> None:
+    secret = running.enter()
+    own = running.read(secret, "nothing?lang=zh").value
+    assert own["error"] == "无法回答：没有这个名称的内容"
+    assert own["messages"]["error"]["id"] == "page.nothing-of-that-name"
+    assert running.read(secret, "nothing").value["error"] == "cannot answer: there is nothing of that name"
+    link = running.web.ask("POST", "/api/enter?lang=zh", {"ticket": "used"})
+    assert (link.status, link.value["error"]) == (401, "无法打开网页：链接已经用过，或已过期")
+    order = running.web.ask("POST", "/api/orders/release?lang=zh", {"chip": 99}, Authorization=f"Bearer {secret}")
+    assert (order.status, "芯片 99" in order.value["error"]) == (404, True)
+
+
 def test_drills_and_the_configuration_are_not_given_on_the_page(running: Site) -> None:
     secret = running.enter()
     for do, args in (("inject", {"chip": 0, "code": "80E24E00", "assertion": "once"}), ("reload", {}), ("enter", {})):

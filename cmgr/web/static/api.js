@@ -13,20 +13,20 @@ class Refusal extends Error {
   }
 }
 
-// The service says its sentences in this language, as far as it can.
+// The service, and its process here, say their sentences in this language, as far as they can.
 const spoken = (path) => (lang === "en" ? path : `${path}${path.includes("?") ? "&" : "?"}lang=${lang}`);
 
 async function send(method, path, body) {
   const headers = { Authorization: `Bearer ${secret}`, ...(body && { "Content-Type": "application/json" }) };
-  const reply = await fetch(`/api/${path}`, { method, headers, body: body && JSON.stringify(body) })
+  const reply = await fetch(`/api/${spoken(path)}`, { method, headers, body: body && JSON.stringify(body) })
     .catch((error) => { throw new Refusal(0, { error: error.message }); });
   if (!reply.ok) throw new Refusal(reply.status, await reply.json().catch(() => ({})));
   return reply;
 }
 
 const ask = async (...what) => (await send(...what)).json();
-export const read = async (path, form = "json") => (await send("GET", spoken(path)))[form]();
-export const order = (what, args) => ask("POST", `orders/${what}`, { ...args, ...(lang !== "en" && { lang }) });
+export const read = async (path, form = "json") => (await send("GET", path))[form]();
+export const order = (what, args) => ask("POST", `orders/${what}`, args);
 
 export async function enter() {
   const ticket = new URLSearchParams(location.hash.slice(1)).get("t");
@@ -51,7 +51,7 @@ export function forget() {
 
 // EventSource cannot send a header. Calls heard(name, data) for each event, heard("beat") before; returns when it has ended.
 export async function follow(heard) {
-  const reader = (await send("GET", spoken("events"))).body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await send("GET", "events")).body.pipeThrough(new TextDecoderStream()).getReader();
   let pending = "";
   for (;;) {
     const { value, done } = await reader.read();
