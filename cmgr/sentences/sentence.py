@@ -154,9 +154,12 @@ def language_of(wished: str) -> str:
     return CHINESE if wished.casefold().startswith(CHINESE) else ENGLISH
 
 
-def messages(**texts: str) -> dict[str, Message]:
-    """Return the messages of those of these texts that are sentences."""
-    return {name: message(text) for name, text in texts.items() if isinstance(text, Sentence)}
+def messages(**texts: str | Sequence[str]) -> dict[str, Message]:
+    """Return the messages of those of these texts that are sentences; in a list with its place: `remarks[0]`."""
+    found: dict[str, str] = {}
+    for name, told in texts.items():
+        found |= {name: told} if isinstance(told, str) else {f"{name}[{n}]": text for n, text in enumerate(told)}
+    return {key: message(text) for key, text in found.items() if isinstance(text, Sentence)}
 
 
 def message(said: Sentence) -> Message:

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -196,7 +196,7 @@ def _late(subject: Sentence, text: Sentence, what: Sentence) -> "shapes.Late":
     return {"subject": subject, "text": text, "hint": what, **advised(what, subject=subject, text=text)}
 
 
-def advised(hint: str, **texts: str) -> "shapes.Advised":
+def advised(hint: str, **texts: str | Sequence[str]) -> "shapes.Advised":
     """Return what stands in a row beside its hint and its other texts for programs: orders and messages."""
     told: shapes.Advised = {"orders": [{"do": each.do, "args": dict(each.args)} for each in orders_in(hint)]}
     if found := messages(**texts, hint=hint):

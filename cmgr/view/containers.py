@@ -170,14 +170,14 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
         "hint": what,
-        **advised(what, reason=reason),
+        **advised(what, reason=reason, warnings=(warned := _warnings(node, container))),
         "owner": container.owner if container is not None else "",
         "project": project,
         "service": service,
         "group": group,
         "serves": container is not None and serves(container),
         "unit": _unit(node, container),
-        "warnings": _warnings(node, container),
+        "warnings": warned,
     }
 
 

@@ -1,8 +1,8 @@
 """The documents about groups and fleets, as `shapes` has the others. For types only, too."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
-from cmgr.view.shapes import Advised, Form, Time
+from cmgr.view.shapes import Advised, Form, Messages, Time
 
 
 class Member(TypedDict):
@@ -135,3 +135,4 @@ class Fleet(TypedDict):
     engine: Annotated[Engine | None, "what the appliances agree by; null: there is no fleet"]
     appliances: Annotated[list[FleetAppliance], "every appliance, by name"]
     remarks: Annotated[list[str], "what else there is to see to: clocks that are apart, versions"]
+    messages: NotRequired[Messages]

@@ -36,6 +36,7 @@ def names(node: Node) -> list[str]:
 def _row(node: Node, group: Group) -> "group_shapes.Group":
     members = members_of(node, group.name)
     why, what = reason(node, group, members), _hint(node, group, members)
+    remarks = _remarks(node, members)
     return {
         "name": group.name,
         "phase": group.phase.value,
@@ -47,10 +48,10 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
         "down": sum(not c.running for c in members),
         "reason": one_line(why),
         "hint": what,
-        **advised(what, reason=why, cause=group.cause),
+        **advised(what, reason=why, cause=group.cause, remarks=remarks),
         "fleet": _agreement(node.fleet_groups.get(group.name)),
         "members": [_member(node, group, container) for container in members],
-        "remarks": _remarks(node, members),
+        "remarks": remarks,
         "history": [
             {
                 "number": each.number,

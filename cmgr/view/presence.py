@@ -10,7 +10,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.presence import MOST_AILS, Ail, Appliance, EngineNode, FleetSeen, Presence
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import messages, say
 from cmgr.words import one_line, stamp_or_none
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def fleet(node: Node, seen: FleetSeen, own: Presence, nodes: Sequence[EngineNode
     found = everybody(node, seen, own)
     wrong = [*engine_troubles(node), *(refusal_troubles(seen.refusal, seen.remedy) if engine.up else ())]
     why = "" if engine.up else engine.why_down or say("group.engine-has-not-answered")
-    return {
+    remarks = [*_versions(found), *_clocks(found, nodes)]
+    told: group_shapes.Fleet = {
         "name": engine.name,
         "engine": {
             "up": engine.up,
@@ -77,8 +78,11 @@ def fleet(node: Node, seen: FleetSeen, own: Presence, nodes: Sequence[EngineNode
             "nodes": [_node(each) for each in nodes],
         },
         "appliances": [_appliance(each, told=engine.up or each.here) for each in found],
-        "remarks": [*_versions(found), *_clocks(found, nodes)],
+        "remarks": remarks,
     }
+    if spoken := messages(remarks=remarks):
+        told["messages"] = spoken
+    return told
 
 
 def everybody(node: Node, seen: FleetSeen, own: Presence) -> list[Appliance]:

@@ -38,7 +38,10 @@ StrategyName = Annotated[str, values_of(Strategy)]
 RuleName = Annotated[str, values_of(RuleKind)]
 Outcome = Annotated[str, Form(words=("recovered", "cleared", "isolated", "failed", "observed", "under way"))]
 Health = Annotated[str, Form(words=("", "starting", "healthy", "unhealthy"))]
-Messages = Annotated[dict[str, Message], "`id` and `args` of each sentence here, by its key, for another language"]
+Messages = Annotated[
+    dict[str, Message],
+    "`id` and `args` of each sentence here, by its key, in a list with its place (`remarks[0]`), for another language",
+]
 ServiceState = Literal["starting", "ready", "degraded", "hangs", "stopping", "stopped", "not to be reached"]
 ContainerStatus = Literal["running", "pausing", "paused", "resuming", "settling", "failed", "down"]
 

@@ -88,6 +88,7 @@ def test_a_document_is_said_whole_and_tells_its_messages() -> None:
     assert translated(told, CHINESE)["rings"][0]["reason"] == CHINESE_WAITS  # type: ignore[index]
     assert translated(told, ENGLISH) is told
     assert messages(text="web", why=WAITS) == {"why": message(WAITS)}
+    assert messages(remarks=["web", WAITS], why="") == {"remarks[1]": message(WAITS)}
 
 
 def test_a_language_is_found_in_whatever_names_it() -> None:

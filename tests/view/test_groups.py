@@ -121,7 +121,10 @@ def test_a_group_of_which_some_are_not_known_here_is_not_whole() -> None:
 def test_labels_that_cannot_be_meant_so_are_remarked(fields: dict[str, object], remark: str) -> None:
     b = replace(container("b", 4, group="tp"), **fields)  # type: ignore[arg-type]  # Of several types.
     cmgr = Cmgr(container("a", 0, group="tp", group_size=2), b)
-    assert remark in [r for each in groups(cmgr.node) for r in each["remarks"]]
+    told = [each for each in groups(cmgr.node) if remark in each["remarks"]]
+    assert told
+    for each in told:
+        assert f"remarks[{each['remarks'].index(remark)}]" in each["messages"]
 
 
 def test_a_restart_by_order_says_what_it_stops() -> None:

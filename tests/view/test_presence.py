@@ -137,12 +137,13 @@ def test_a_node_that_is_full_or_silent_is_no_engine_that_is_well() -> None:
 def test_clocks_that_are_apart_and_other_versions_are_remarks() -> None:
     other = replace(appliance("b", ahead=timedelta(seconds=-5)), version="0.0.1")
     node = EngineNode("https://x:1", ahead=timedelta(hours=1))
-    remarks = fleet(a().node, FleetSeen((other,), NOW), WELL, (node,))["remarks"]
-    assert remarks == [
+    told = fleet(a().node, FleetSeen((other,), NOW), WELL, (node,))
+    assert told["remarks"] == [
         f"the appliances have different versions of cmgr: 0.0.1, {__version__}",
         "the clock of appliance b is 5 s behind this one: no decision goes by it, but logs do",
         "the clock of etcd at https://x:1 is 1 h ahead of this one: no decision goes by it, but logs do",
     ]
+    assert told["messages"]["remarks[1]"]["id"] == "group.clock-is-behind"
 
 
 def test_without_a_fleet_there_is_none_to_see() -> None:
