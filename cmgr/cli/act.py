@@ -15,7 +15,7 @@ from cmgr.cli.text import out, progress
 from cmgr.errors import CmgrError, sentence
 from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import say
-from cmgr.service.door.client import get, order, status
+from cmgr.service.door.client import get, order, restored, status
 from cmgr.service.systemd import Notifier
 from cmgr.words import one_line
 
@@ -110,6 +110,8 @@ def _looked(options: RunOptions) -> "shapes.Check":
         found: shapes.Check = json.loads(ended.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise CmgrError("cannot check", hint="cmgr check") from error
+    for each in found["findings"]:
+        each["text"], each["hint"] = restored(each, "text"), restored(each, "hint")
     return found
 
 

@@ -1,5 +1,6 @@
 """Orders and errors are told in the language of whoever gives the order, and a program is told which message it is."""
 
+import json
 import re
 import shutil
 import tempfile
@@ -88,6 +89,17 @@ def test_over_http_a_refusal_has_its_messages_and_the_language_that_is_wished(se
         "messages": {"error": {"id": "error.not-isolated", "args": {"chip": 5}}},
     }
     assert other == {**english, "error": "无法解除芯片 5 的隔离：它没有被隔离"}
+
+
+def test_over_http_what_is_wrong_with_the_machine_is_said_in_the_language_that_is_wished(service: Service) -> None:
+    with closing(Unix(service.socket)) as peer:
+
+        def found(target: str) -> str:
+            told = json.loads(peer.ask("GET", target).body)
+            return next(str(each["text"]) for each in told["findings"] if each["what"] == "database")
+
+        english, other = found("/v1/check"), found("/v1/check?lang=zh")
+    assert (english.split()[1:], other.split()[1:]) == (["is", "sound"], ["完好"])
 
 
 @pytest.mark.usefixtures("chinese")

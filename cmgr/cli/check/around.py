@@ -14,8 +14,9 @@ from cmgr import redact, trust
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.config.receivers import Receiver, address_of, named, secret_of
 from cmgr.config.settings import Config, Metrics
-from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.errors import CmgrError, ConfigError
 from cmgr.host.host import obstacle
+from cmgr.sentences.sentence import because, say
 from cmgr.service.door.http.secured import locks
 from cmgr.service.door.scrapes import PATH, address, bound
 from cmgr.service.extras import hook_files
@@ -23,6 +24,7 @@ from cmgr.service.notices.programs import objection
 from cmgr.service.notices.ways import GROUPED
 
 SECONDS = 3.0
+CONNECTORS = "webhook.office.com"
 
 
 def findings(config: Config) -> Iterator[Finding]:
@@ -43,23 +45,22 @@ def _receivers(config: Config) -> Iterator[Finding]:
             yield of_error(what, error)
             continue
         if receiver.program and (why := objection(receiver.program)):
-            yield Finding(what, ERROR, f"{receiver.program} is not run: {why.reason}", why.hint)
-        elif secret := _in_plain(receiver, url):
-            yield Finding(what, WARNING, f"{secret} goes to {redact.address(url)} unencrypted", "use https")
-        elif receiver.format == "teams" and (urlsplit(url).hostname or "").endswith(".webhook.office.com"):
-            hint = "make a workflow that posts to a channel on a webhook's request, and take its address"
-            yield Finding(what, WARNING, "Microsoft has ended the connectors of webhook.office.com", hint)
+            yield Finding(what, ERROR, say("check.not-run", path=receiver.program, why=why.reason), why.hint)
+        elif text := _in_plain(receiver, url):
+            yield Finding(what, WARNING, text, say("check.use-https"))
+        elif receiver.format == "teams" and (urlsplit(url).hostname or "").endswith(f".{CONNECTORS}"):
+            yield Finding(what, WARNING, say("check.no-connectors", host=CONNECTORS), say("check.make-workflow"))
         else:
-            yield Finding(what, OK, f"{named(receiver)} is sent {', '.join(receiver.events)}")
+            yield Finding(what, OK, say("check.receiver", who=named(receiver), events=receiver.events))
 
 
 def _in_plain(receiver: Receiver, url: str) -> str:
-    """Return the secret that is sent where others can read it."""
+    """Return that a secret is sent where others can read it."""
     if not url.startswith("http:"):
         return ""
     if receiver.token_file:
-        return "the token"
-    return "the key in its address" if receiver.format in GROUPED else ""
+        return say("check.token-in-plain", address=redact.address(url))
+    return say("check.key-in-plain", address=redact.address(url)) if receiver.format in GROUPED else ""
 
 
 def _test(path: str) -> Iterator[Finding]:
@@ -68,10 +69,9 @@ def _test(path: str) -> Iterator[Finding]:
     why = hook_files.objection(Path(path), str(Path(path).parent))
     if why:
         text, _, hint = why.partition(": ")
-        yield Finding("test of chips", ERROR, f"{path} cannot be run, and without it nothing is started: {text}", hint)
+        yield Finding("test of chips", ERROR, say("check.test-not-run", path=path, why=text), hint)
     elif not hook_files.is_enabled(Path(path)):
-        text = f"{path} is not executable, and without it nothing is started after a reset"
-        yield Finding("test of chips", ERROR, text, f"chmod a+x {path}")
+        yield Finding("test of chips", ERROR, say("check.test-off", path=path), f"chmod a+x {path}")
     else:
         yield Finding("test of chips", OK, path)
 
@@ -83,27 +83,27 @@ def _hooks(directory: str) -> Iterator[Finding]:
         for path in hook_files.commands(directory, hook):
             why = hook_files.objection(path, directory)
             if not hook_files.is_enabled(path):
-                hint = f"chmod u+x {path}, or remove it"
-                yield Finding(f"hook {hook}", WARNING, f"{path} is not executable, and so not run", hint)
+                hint = say("check.or-remove", command=f"chmod u+x {path}")
+                yield Finding(f"hook {hook}", WARNING, say("check.hook-off", path=str(path)), hint)
             elif why:
                 text, _, hint = why.partition(": ")
-                yield Finding(f"hook {hook}", ERROR, f"{path} is not run: {text}", hint)
+                yield Finding(f"hook {hook}", ERROR, say("check.not-run", path=str(path), why=text), hint)
             else:
-                yield Finding(f"hook {hook}", OK, f"{path}")
+                yield Finding(f"hook {hook}", OK, str(path))
     for name in hook_files.strangers(directory):
-        hint = f"the hooks are {', '.join(hook_files.HOOKS)}, and files in NAME.d"
-        yield Finding("hooks", WARNING, f"{directory}/{name} is no hook's name: it is never run", hint)
+        hint = say("check.hooks-are", names=hook_files.HOOKS, directory="NAME.d")
+        yield Finding("hooks", WARNING, say("check.no-hook", path=f"{directory}/{name}"), hint)
 
 
 def programs(bus: str, pid: int) -> Finding:
     """Return how the service of this number runs hooks and makers' tools."""
     why = obstacle(bus, pid)
     if not why:
-        return Finding("programs", OK, "hooks and makers' tools run in the host, each as a unit cmgr-….service")
-    text = f"hooks and makers' tools are children of the service, in its sandbox, and end with it: {why}"
+        return Finding("programs", OK, say("check.as-units", unit="cmgr-….service"))
+    text = say("check.as-children", why=why)
     if not os.path.isdir("/run/systemd/system"):
         return Finding("programs", OK, text)
-    hint = f"have systemd begin it (systemctl start cmgr), with D-Bus on {bus}"
+    hint = say("check.systemd-begins", command="systemctl start cmgr", bus=bus)
     return Finding("programs", WARNING, text, hint)
 
 
@@ -120,12 +120,13 @@ def directories(config: Config) -> Iterator[Finding]:
         try:
             found = trust.weakness(path) if path else None
         except OSError as error:
-            found = trust.Weakness(f"cannot look at the way to {path}: {error.strerror or error}", "run it as root")
+            why = say("check.way-unseen", path=path, why=error.strerror or str(error))
+            found = trust.Weakness(why, say("check.run-as-root"))
         if found is not None:
-            yield Finding("directories", state, f"{name}: {found.reason}", found.hint)
+            yield Finding("directories", state, say("word.because", what=name, why=found.reason), found.hint)
             sound = False
     if sound:
-        yield Finding("directories", OK, "others can change nothing on the way to cmgr's files")
+        yield Finding("directories", OK, say("check.way-sound"))
 
 
 def metrics(settings: Metrics) -> Finding:
@@ -135,30 +136,31 @@ def metrics(settings: Metrics) -> Finding:
     """
     listen = settings.listen
     if not listen:
-        return Finding("metrics", OK, "switched off")
+        return Finding("metrics", OK, say("check.switched-off"))
     try:
         for lock in locks(settings):
             lock.begin()
         bound(listen).close()
     except CmgrError as error:
-        return Finding("metrics", WARNING, chain(error), error.hint)
+        return Finding("metrics", WARNING, because(error), error.hint)
     except OSError as error:
         return _taken(settings) if error.errno == errno.EADDRINUSE else _impossible(listen, error)
-    return _open_to_all(settings) or Finding("metrics", OK, f"{listen} is free; the service takes it")
+    return _open_to_all(settings) or Finding("metrics", OK, say("check.port-free", listen=listen))
 
 
 def _impossible(listen: str, error: OSError) -> Finding:
-    hint = "run cmgr check as root" if error.errno in (errno.EACCES, errno.EPERM) else "set metrics.listen"
+    hint = say("check.as-root") if error.errno in (errno.EACCES, errno.EPERM) else say("check.set-listen")
     why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
-    return Finding("metrics", WARNING, f"cannot listen on {listen}: {why}", hint)
+    return Finding("metrics", WARNING, say("check.cannot-listen", listen=listen, why=why), hint)
 
 
 def _taken(settings: Metrics) -> Finding:
     listen = settings.listen
     if not _is_cmgr(settings):
-        return Finding("metrics", WARNING, f"another program listens on {listen}", "set metrics.listen to a free port")
+        return Finding("metrics", WARNING, say("check.other-listens", listen=listen), say("check.set-free-port"))
     scheme = "https" if settings.cert else "http"
-    return _open_to_all(settings) or Finding("metrics", OK, f"served on {scheme}://{listen}{PATH}")
+    served = say("check.served", address=f"{scheme}://{listen}{PATH}")
+    return _open_to_all(settings) or Finding("metrics", OK, served)
 
 
 def _is_cmgr(settings: Metrics) -> bool:
@@ -189,8 +191,5 @@ def _open_to_all(settings: Metrics) -> Finding | None:
     except ValueError:
         pass  # A name: it was written on purpose, and for others.
     if settings.password_file:
-        text = f"on {listen} passwords go unencrypted"
-        return Finding("metrics", WARNING, text, "set metrics.cert and metrics.key")
-    text = f"on {listen} everybody who can reach it reads them: there is no password"
-    hint = "let a firewall guard it, listen on 127.0.0.1, or set metrics.password_file or metrics.client_ca, and cert"
-    return Finding("metrics", WARNING, text, hint)
+        return Finding("metrics", WARNING, say("check.passwords-in-plain", listen=listen), say("check.set-cert"))
+    return Finding("metrics", WARNING, say("check.no-password", listen=listen), say("check.guard-port"))

@@ -70,7 +70,7 @@ def _compare(options: CheckOptions, path: Path) -> int:
     from cmgr.cli.check.compared import compared, lines
 
     found = compared(source.configuration(options), path)
-    out.result(found, lines(found, out.width()), options.as_json)
+    out.result(found, lines(found, out.width(), source.language(options)), options.as_json)
     return 0
 
 

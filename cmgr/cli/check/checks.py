@@ -26,7 +26,7 @@ from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.runtimes import documents
 from cmgr.runtimes.docker.origin import is_podman, origin_of
 from cmgr.runtimes.systemd.clients import watched
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
@@ -309,7 +309,7 @@ def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
         if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
             text, hint = say("check.no-socket", path=str(path)), say("check.move-away", path=str(path))
             return Finding("service", ERROR, text, hint)
-        return Finding("service", ERROR if isinstance(told, ServiceHangs) else WARNING, chain(told), told.hint)
+        return Finding("service", ERROR if isinstance(told, ServiceHangs) else WARNING, because(told), told.hint)
     if isinstance(told, CmgrError):
         return of_error("service", told)
     mode = stat.S_IMODE(path.stat().st_mode)

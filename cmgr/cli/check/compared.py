@@ -10,13 +10,13 @@ from cmgr.config.tables.table import parse_table
 from cmgr.errors import ConfigError
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.handling.catalog import Catalog, is_reported, table
+from cmgr.sentences.sentence import ENGLISH, in_language, say
 from cmgr.view.text import render
-from cmgr.words import counted
 
 if TYPE_CHECKING:
     from cmgr.view.slot_shapes import Comparison, Difference
 
-UNKNOWN = "in no table"
+UNKNOWN = say("check.in-no-table")
 
 
 def compared(config: Config, path: Path) -> "Comparison":
@@ -42,17 +42,22 @@ def _differing(catalog: Catalog, there: Mapping[FaultCode, str]) -> "Iterator[Di
         entry = catalog.entries.get(code)
         here = entry.handling.name if entry is not None else UNKNOWN
         if here != word:
-            yield {"code": code, "here": here, "there": word, "meaning": entry.meaning if entry is not None else ""}
+            meanings = [] if entry is None or not entry.meaning else [entry.meaning, entry.chinese.meaning]
+            meaning = say("fault.meaning", meaning=meanings) if meanings else ""
+            yield {"code": code, "here": here, "there": word, "meaning": meaning}
 
 
-def lines(found: "Comparison", width: int) -> list[str]:
+def lines(found: "Comparison", width: int, language: str = ENGLISH) -> list[str]:
     """Return a row for each code that differs, and the sum."""
-    rows = [(d["code"], d["here"], d["there"], d["meaning"]) for d in found["differences"]]
-    differing = [*render.table(("CODE", "HERE", "THERE", "MEANING"), rows, width), ""] if rows else []
-    unknown = sum(here == UNKNOWN for _, here, _, _ in rows)
-    reported = ", ".join(found["reported"])
-    left = [f"left out, since no driver tells codes of nine digits: {reported}"] if reported else []
-    total = (
-        f"{counted(len(rows) - unknown, 'code')} of another level, {unknown} in no table here, {found['same']} the same"
-    )
-    return [*differing, *found["warnings"], *left, total]
+
+    def said(text: str) -> str:
+        return in_language(text, language)
+
+    differences, reported = found["differences"], found["reported"]
+    head = [said(say("label.word", word=word)) for word in ("CODE", "HERE", "THERE", "MEANING")]
+    rows = [(d["code"], said(d["here"]), d["there"], said(d["meaning"])) for d in differences]
+    differing = [*render.table(head, rows, width), ""] if rows else []
+    unknown = sum(d["here"] == UNKNOWN for d in differences)
+    left = [say("check.left-out", codes=reported)] if reported else []
+    total = say("check.compared", others=len(rows) - unknown, unknown=unknown, same=found["same"])
+    return [*differing, *map(said, [*found["warnings"], *left, total])]

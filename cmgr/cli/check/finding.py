@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.errors import CmgrError, ConfigError
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import ENGLISH, in_language, messages, say
+from cmgr.sentences.sentence import ENGLISH, because, in_language, messages, say
 from cmgr.view.text import render
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Finding:
 
 def of_error(what: str, error: CmgrError) -> Finding:
     mistakes = error.mistakes if isinstance(error, ConfigError) else ()
-    listed = "" if len(mistakes) < 2 else "".join(f"\n{mistake}" for mistake in mistakes)
-    return Finding(what, ERROR, chain(error) + listed, error.hint)
+    text = because(error)
+    return Finding(what, ERROR, text if len(mistakes) < 2 else "\n".join([text, *mistakes]), error.hint)
 
 
 def row(found: Finding) -> "shapes.Finding":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, FleetError, Unsure
-from cmgr.words import counted
+from cmgr.sentences.sentence import say
 
 if TYPE_CHECKING:
     from cmgr.fleet.gateway import Gateway
@@ -20,7 +20,7 @@ OLDEST = (3, 4)
 """Older ones have no gateway below /v3/."""
 
 APART = timedelta(seconds=2)
-FULL = "etcdctl compact, etcdctl defrag, then etcdctl alarm disarm: docs/fleet.md"
+FULL = say("check.make-room", commands=["etcdctl compact", "etcdctl defrag"], last="etcdctl alarm disarm")
 
 
 def findings(config: Config) -> Iterator[Finding]:
@@ -64,20 +64,18 @@ def _rights(gateway: "Gateway", who: "Identity", has_user: bool) -> Iterator[Fin
     from cmgr.fleet import trial
 
     if not trial.asks_for_passwords(gateway):
-        text = "etcd asks nobody for a password: whoever reaches it can stop and start all labelled containers"
-        yield Finding(WHAT, WARNING, text, "give it users, and set fleet.user and fleet.password_file: docs/fleet.md")
+        yield Finding(WHAT, WARNING, say("check.etcd-open"), say("check.give-users"))
     elif not has_user:
-        hint = "set fleet.user and fleet.password_file: docs/fleet.md"
-        yield Finding(WHAT, ERROR, "etcd asks for a password, and no fleet.user is set", hint)
+        yield Finding(WHAT, ERROR, say("check.etcd-asks"), say("check.set-user"))
         return
     found = trial.prefix(gateway, who)
     trial.writes(gateway, who)
-    there = f"{counted(len(found.claims), 'appliance')} and {counted(found.groups, 'group')} are there"
-    yield Finding(PREFIX, OK, f"may read and write below {who.keys.prefix}: {there}")
+    below = who.keys.prefix
+    text = say("check.may-read", prefix=below, appliances=len(found.claims), groups=found.groups)
+    yield Finding(PREFIX, OK, text)
     if found.odd:
-        names = ", ".join(found.odd[:3])
-        text = f"{counted(len(found.odd), 'key')} below {who.keys.prefix} cannot be read: {names}"
-        yield Finding(PREFIX, WARNING, text, "does something else write there? set another fleet.prefix")
+        text = say("check.odd-keys", count=len(found.odd), prefix=below, names=found.odd[:3])
+        yield Finding(PREFIX, WARNING, text, say("check.set-prefix"))
     yield _name(who, found)
     yield from _others(who, found)
 
@@ -85,11 +83,11 @@ def _rights(gateway: "Gateway", who: "Identity", has_user: bool) -> Iterator[Fin
 def _name(who: "Identity", found: "Prefix") -> Finding:
     owner = found.claims.get(who.name)
     if owner is None:
-        return Finding(NAME, OK, f"the name {who.name} is free; the service takes it")
+        return Finding(NAME, OK, say("check.name-free", name=who.name))
     if owner.machine != who.machine():
-        hint = f"set fleet.name; or, if that machine is gone for good: etcdctl del {who.keys.appliance(who.name)}"
-        return Finding(NAME, ERROR, f"another machine is {who.name} in this fleet", hint)
-    return Finding(NAME, OK, f"this machine is {who.name}, registered {counted(owner.life, 'time')}")
+        hint = say("check.set-name", command=f"etcdctl del {who.keys.appliance(who.name)}")
+        return Finding(NAME, ERROR, say("check.name-taken", name=who.name), hint)
+    return Finding(NAME, OK, say("check.name-ours", name=who.name, count=owner.life))
 
 
 def _others(who: "Identity", found: "Prefix") -> Iterator[Finding]:
@@ -99,12 +97,13 @@ def _others(who: "Identity", found: "Prefix") -> Iterator[Finding]:
         if name == who.name:
             continue
         if shown is None:
-            hint = f"does cmgr run there? when it is gone for good: etcdctl del {who.keys.appliance(name)}"
-            yield Finding(OTHERS, WARNING, f"{name} is not seen", hint)
+            hint = say("check.does-it-run", command=f"etcdctl del {who.keys.appliance(name)}")
+            yield Finding(OTHERS, WARNING, say("check.not-seen", name=name), hint)
         elif not shown.ails:
-            yield Finding(OTHERS, OK, f"{name} is seen: cmgr {claim.version}, {shown.state}")
+            yield Finding(OTHERS, OK, say("check.seen", name=name, version=claim.version, state=shown.state))
         for ail in shown.ails if shown is not None else ():
-            yield Finding(OTHERS, WARNING, f"{name}: {ail.text}", f"on {name}: {ail.hint or 'cmgr status'}")
+            hint = say("check.on-that", name=name, hint=ail.hint or "cmgr status")
+            yield Finding(OTHERS, WARNING, say("word.because", what=name, why=ail.text), hint)
 
 
 def _nodes(found: "Sequence[EngineNode]") -> Iterator[Finding]:
@@ -112,26 +111,26 @@ def _nodes(found: "Sequence[EngineNode]") -> Iterator[Finding]:
         if node.error:
             state = ERROR if all(each.error for each in found) else WARNING
             text, _, hint = node.error.partition(" (hint: ")
-            yield Finding(
-                NODE,
-                state,
-                text,
-                hint.removesuffix(")") or f"is etcd well there? journalctl -u etcd on {node.endpoint}",
-            )
+            look = say("check.etcd-well", command="journalctl -u etcd", endpoint=node.endpoint)
+            yield Finding(NODE, state, text, hint.removesuffix(")") or look)
             continue
         yield _version(node)
         if node.is_full:
-            yield Finding(NODE, ERROR, f"{node.endpoint} is full: no group can go on", FULL)
+            yield Finding(NODE, ERROR, say("check.etcd-full", endpoint=node.endpoint), FULL)
         if node.ahead is not None and abs(node.ahead) > APART:
-            way = "ahead of" if node.ahead > timedelta() else "behind"
-            text = f"the clock of {node.endpoint} is {abs(node.ahead)} {way} ours: times of other appliances read oddly"
-            yield Finding(NODE, WARNING, text, "nothing is decided by them; does NTP run on both? timedatectl")
+            text = say("check.clock-behind", endpoint=node.endpoint, length=str(-node.ahead))
+            if node.ahead > timedelta():
+                text = say("check.clock-ahead", endpoint=node.endpoint, length=str(node.ahead))
+            yield Finding(NODE, WARNING, text, say("check.compare-clocks", command="timedatectl"))
 
 
 def _version(node: "EngineNode") -> Finding:
-    leads = ", which leads" if node.leads else ""
-    text = f"{node.endpoint} answers: etcd {node.version or 'of no version'}{leads}"
+    version = node.version or say("check.no-version")
+    text = say("check.etcd", endpoint=node.endpoint, version=version)
+    if node.leads:
+        text = say("check.etcd-leads", endpoint=node.endpoint, version=version)
     numbers = node.version.split(".")[:2]
     if len(numbers) == 2 and all(n.isdigit() for n in numbers) and tuple(map(int, numbers)) < OLDEST:
-        return Finding(NODE, ERROR, f"{text}: it is too old", "etcd 3.4 or later")
+        too_old = say("word.because", what=text, why=say("check.too-old"))
+        return Finding(NODE, ERROR, too_old, say("check.etcd-since", version="3.4"))
     return Finding(NODE, OK, text)

@@ -11,11 +11,10 @@ from cmgr.cli.check.finding import OK, WARNING, Finding
 from cmgr.config.reporters import Reporter
 from cmgr.config.roles import ANYBODY, Holder
 from cmgr.config.settings import Config
+from cmgr.sentences.sentence import say
 from cmgr.service.door.claim import GROUP, gid_of
 from cmgr.service.door.http.peer_roles import groups_of
 from cmgr.service.door.orders.chips import named_user
-
-_ROLES = {"look": "may look", "report": "may report and look", "operate": "may do everything"}
 
 
 def findings(config: Config, database: Path) -> Iterator[Finding]:
@@ -32,36 +31,44 @@ def findings(config: Config, database: Path) -> Iterator[Finding]:
 def _group(config: Config) -> Finding:
     members = _members(GROUP)
     if members is None:
-        text = f"there is no group {GROUP}: only root and the service's own user reach it"
+        text = say("check.no-group", group=GROUP)
         if config.driver == "sim":
             # For drills and tours that is as it should be; the packages make the group on an appliance.
             return Finding("group", OK, text)
-        hint = (
-            f"to let others use it: groupadd --system {GROUP}, then usermod -aG {GROUP} USER, and restart the service"
-        )
-        return Finding("group", WARNING, text, hint)
-    return Finding("group", OK, f"group {GROUP} may use the service: {members}")
+        add, join = f"groupadd --system {GROUP}", f"usermod -aG {GROUP} USER"
+        return Finding("group", WARNING, text, say("check.make-group", add=add, join=join))
+    return Finding("group", OK, say("check.group-may", group=GROUP, members=members))
 
 
 def _holder(key: str, holder: Holder | Reporter, directory: Path) -> Finding:
     """Return who this entry gives a role to, or why it gives more than it says, or nothing."""
     role = holder.role if isinstance(holder, Holder) else "report"
     uid, group = (None if holder.uid == ANYBODY else holder.uid), holder.group
-    who = " in ".join(part for part in (named_user(uid) if uid is not None else "", group and f"group {group}") if part)
+    who = _who(uid, say("check.group", group=group) if group else "")
     gid = gid_of(group) if group else None
     if group and gid is None:
-        text = f"{key}: there is no group {group}: nobody has a role by that"
-        return Finding("roles", WARNING, text, f"groupadd --system {group}, then restart the service")
+        hint = say("check.then-restart", command=f"groupadd --system {group}")
+        return Finding("roles", WARNING, say("check.role-no-group", key=key, group=group), hint)
     operators = gid_of(GROUP)
     if role != "operate" and operators is not None and uid is not None and operators in groups_of(uid):
-        text = f"{key}: {who} is in group {GROUP}, which may do everything, and can read the database"
-        return Finding("roles", WARNING, text, f"take it out: gpasswd -d USER {GROUP}")
+        text = say("check.role-in-group", key=key, who=who, group=GROUP)
+        return Finding("roles", WARNING, text, say("check.out-of-group", command=f"gpasswd -d USER {GROUP}"))
     if not _can_enter(directory, uid, gid):
-        text = f"{key}: {who} cannot reach the socket: {directory} is closed to it"
-        hint = "the service opens the directory that systemd makes for it when it starts; open another one by hand"
-        return Finding("roles", WARNING, text, hint)
-    members = f" ({_members(group)})" if group else ""
-    return Finding("roles", OK, f"{key}: {who}{members} {_ROLES[role]}")
+        text = say("check.role-shut-out", key=key, who=who, directory=str(directory))
+        return Finding("roles", WARNING, text, say("check.open-directory"))
+    who = _who(uid, say("check.group-of", group=group, members=_members(group) or "") if group else "")
+    may = {
+        "look": say("check.may-look", key=key, who=who),
+        "report": say("check.may-report", key=key, who=who),
+        "operate": say("check.may-operate", key=key, who=who),
+    }
+    return Finding("roles", OK, may[role])
+
+
+def _who(uid: int | None, group: str) -> str:
+    if uid is None:
+        return group
+    return say("check.user-in", user=named_user(uid), group=group) if group else named_user(uid)
 
 
 def _can_enter(directory: Path, uid: int | None, gid: int | None) -> bool:
@@ -83,9 +90,8 @@ def _readers(database: Path) -> Iterator[Finding]:
             name = grp.getgrgid(status.st_gid).gr_name
         except KeyError:
             name = str(status.st_gid)
-        who.append(f"group {name} ({_members(name) or 'nobody is in it'})")
-    text = f"the database, which has the history, can be read by {' and '.join(['root', *who])}, and nobody else"
-    yield Finding("roles", OK, text)
+        who.append(say("check.group-of", group=name, members=_members(name) or say("check.nobody-is-in-it")))
+    yield Finding("roles", OK, say("check.readers", who=["root", *who]))
 
 
 def _members(group: str) -> str | None:
@@ -95,4 +101,4 @@ def _members(group: str) -> str | None:
     except KeyError:
         return None
     first = [person.pw_name for person in pwd.getpwall() if person.pw_gid == found.gr_gid]
-    return ", ".join(sorted({*found.gr_mem, *first})) or "nobody is in it yet"
+    return ", ".join(sorted({*found.gr_mem, *first})) or say("check.nobody-yet")

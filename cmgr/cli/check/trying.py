@@ -18,8 +18,8 @@ from cmgr.drivers.tool.ear import Again, Ear
 from cmgr.drivers.tool.settings import Tool
 from cmgr.drivers.tool.spoken import Ability, Description
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import ChipId, listed, rings_of
-from cmgr.words import counted, span
+from cmgr.model.values.chips import ChipId, rings_of
+from cmgr.sentences.sentence import say
 
 BEGINS = 60.0
 """So many seconds `describe` may take here; the service gives it as long as ten calls."""
@@ -30,6 +30,9 @@ NOBODY = 9999
 AT_ONCE = 4
 BEATS = 30.0
 """So many seconds a beat is waited for here."""
+
+ALIVE = "{}"
+"""The line by which a `watch` says that it hears."""
 
 ENDS = 1.0
 """Within so many seconds a `watch` that has only its first line to say has ended."""
@@ -45,7 +48,7 @@ def tried(path: str) -> Iterator[Finding]:
     except DriverError as error:
         yield Finding("program", ERROR, error.message, error.hint)
         return
-    yield Finding("program", OK, f"nobody but root, or you, can write {path}")
+    yield Finding("program", OK, say("check.own-program", path=path))
     said = yield from _described(path)
     if said is None:
         return
@@ -68,8 +71,8 @@ def _described(path: str) -> Generator[Finding, None, Description | None]:
         yield from (Finding("describe", ERROR, mistake) for mistake in str(error).splitlines())
         return None
     if said.about.version != spoken.VERSION:
-        text = f"it speaks version {said.about.version}, and this cmgr version {spoken.VERSION}"
-        yield Finding("describe", ERROR, text, "docs/drivers.md has the words of this version")
+        text = say("check.other-version", version=said.about.version, own=spoken.VERSION)
+        yield Finding("describe", ERROR, text, say("check.words-of-version"))
         return None
     return said
 
@@ -77,40 +80,37 @@ def _described(path: str) -> Generator[Finding, None, Description | None]:
 def _said(path: str, words: Sequence[str], seconds: float) -> str:
     ran = asked.ask(path, words, seconds, "--tool")
     if ran.status != 0:
-        raise DriverError(f"it ended with {ran.status}: {last_line(ran.complaint or ran.text)}")
+        last = last_line(ran.complaint or ran.text)
+        raise DriverError(say("check.ended-with", status=ran.status, last=last))
     return ran.text
 
 
 def _about(said: Description) -> Iterator[Finding]:
     chips = said.listed(numbered)
     rings = rings_of(chips)
-    yield Finding(
-        "describe", OK, f"{counted(len(chips), 'chip')} of {said.about.name} in {counted(len(rings), 'ring')}"
-    )
+    text = say("check.described", chips=len(chips), name=said.about.name, rings=len(rings))
+    yield Finding("describe", OK, text)
     if nameless := [chip.id for chip in chips if not chip.piece]:
-        text = f"{listed(nameless)} has neither serial nor bus: after a change of hardware nobody knows which it is"
-        yield Finding("describe", WARNING, text, "give each chip what its maker prints on it")
+        yield Finding("describe", WARNING, say("check.nameless", chips=nameless), say("check.name-each"))
     if bare := [ChipId(each.chip) for each in said.chips if not each.devices]:
-        text = f"{listed(bare)} has no device file: containers that are given it so are not seen"
-        yield Finding("describe", WARNING, text, "name its device files: devices")
+        hint = say("check.name-devices", key="devices")
+        yield Finding("describe", WARNING, say("check.no-device", chips=bare), hint)
     missing = sorted(
         f.path for each in said.chips for f in each.devices if f.major is None and not os.path.exists(f.path)
     )
     if missing:
-        yield Finding("describe", WARNING, f"there is no {', '.join(missing)} here", "correct devices")
+        yield Finding("describe", WARNING, say("check.no-files", paths=missing), say("check.correct", key="devices"))
     if not said.about.variables and not said.about.cdi:
-        text = "it names neither a variable nor a CDI kind by which containers ask for chips"
-        yield Finding("describe", WARNING, text, "set variables and cdi where its maker's runtime has them")
+        hint = say("check.set-variables", keys=["variables", "cdi"])
+        yield Finding("describe", WARNING, say("check.no-variables"), hint)
     if said.codes:
-        yield Finding("codes", OK, f"{counted(len(said.codes), 'code')} with text and level")
+        yield Finding("codes", OK, say("check.codes", count=len(said.codes)))
     else:
-        yield Finding("codes", WARNING, "it describes no codes: each fault isolates its chip", "describe its codes")
+        yield Finding("codes", WARNING, say("check.no-codes"), say("check.describe-codes"))
     if said.can(Ability.RESET):
-        yield Finding(
-            "reset", OK, "it says that it resets chips; that is not tried here", "on an idle machine: cmgr reset"
-        )
+        yield Finding("reset", OK, say("check.resets"), say("check.try-reset", command="cmgr reset"))
     else:
-        yield Finding("reset", WARNING, "it resets no chips: those with faults that need it are isolated")
+        yield Finding("reset", WARNING, say("check.resets-none"))
 
 
 def _calls(path: str, said: Description, chips: Sequence[ChipId], seconds: float) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def _calls(path: str, said: Description, chips: Sequence[ChipId], seconds: float
         found = spoken.answers(spoken.Reading, text, exact=True)
         unknown = sorted({code for each in found.values() for code in each.faults} - codes)
         if unknown and codes:
-            raise ValueError(f"{', '.join(unknown)}: no such code is described, so it isolates its chip")
+            return say("check.unknown-codes", codes=unknown)
         return _silent(chips, found)
 
     def used(text: str) -> str:
@@ -130,7 +130,7 @@ def _calls(path: str, said: Description, chips: Sequence[ChipId], seconds: float
     if said.can(Ability.PROCESSES):
         wanted["processes"] = used
     else:
-        yield Finding("processes", WARNING, "it lists no processes: a container of unclear chips is in the way")
+        yield Finding("processes", WARNING, say("check.no-processes"))
     if said.can(Ability.MEASURE):
         wanted["measure"] = lambda text: _silent(chips, spoken.measured(text))
     for do, judged in wanted.items():
@@ -142,12 +142,12 @@ def _calls(path: str, said: Description, chips: Sequence[ChipId], seconds: float
             yield from (Finding(do, ERROR, mistake) for mistake in str(error).splitlines())
         else:
             state = ERROR if silent else OK
-            yield Finding(do, state, silent or f"it answers for {counted(len(chips), 'chip')}")
+            yield Finding(do, state, silent or say("check.answers-for", count=len(chips)))
 
 
 def _silent(chips: Sequence[ChipId], found: Collection[ChipId]) -> str:
     missing = [chip for chip in chips if chip not in found]
-    return f"no line for {listed(missing)}" if missing else ""
+    return say("check.no-line", chips=missing) if missing else ""
 
 
 def _strange(path: str, seconds: float) -> Iterator[Finding]:
@@ -158,8 +158,8 @@ def _strange(path: str, seconds: float) -> Iterator[Finding]:
         found = {}
     answer = found.get(ChipId(NOBODY))
     if answer is not None and not answer.error and answer.booted:
-        text = f"it says that chip {NOBODY} is well, which there is not"
-        yield Finding("read", ERROR, text, 'answer with {"chip": N, "error": "…"}, or with no line, or fail')
+        hint = say("check.answer-so", line='{"chip": N, "error": "…"}')
+        yield Finding("read", ERROR, say("check.well-without", chip=NOBODY), hint)
 
 
 def _at_once(path: str, chips: Sequence[ChipId], seconds: float) -> Iterator[Finding]:
@@ -168,7 +168,8 @@ def _at_once(path: str, chips: Sequence[ChipId], seconds: float) -> Iterator[Fin
         asked_for = [pool.submit(_said, path, ("read", str(chip)), seconds) for chip in [*chips, *chips][:AT_ONCE]]
     failed = [each.exception() for each in asked_for if each.exception() is not None]
     if failed:
-        yield Finding("read", ERROR, f"of {len(asked_for)} calls at once {len(failed)} failed: {failed[0]}")
+        text = say("check.at-once", calls=len(asked_for), failed=len(failed), why=str(failed[0]))
+        yield Finding("read", ERROR, text)
 
 
 def _watched(path: str, said: Description, seconds: float) -> Iterator[Finding]:
@@ -181,7 +182,7 @@ def _watched(path: str, said: Description, seconds: float) -> Iterator[Finding]:
     try:
         ear.start(seconds)
         if not heard.wait(0) and ear.deaf():
-            hint = f"its first line is {{}}, as soon as it hears: within {span(timedelta(seconds=seconds))}"
+            hint = say("check.first-line", line=ALIVE, length=timedelta(seconds=seconds))
             yield Finding("watch", ERROR, ear.deaf(), hint)
             return
         beat = min(said.about.beat, BEATS)
@@ -189,14 +190,14 @@ def _watched(path: str, said: Description, seconds: float) -> Iterator[Finding]:
         while not (over := ear.deaf()) and not again.wait(LOOK) and time.monotonic() < until:
             pass
         if over:
-            yield Finding("watch", ERROR, over, "it goes on for ever")
+            yield Finding("watch", ERROR, over, say("check.goes-on"))
             return
         if beat and not again.is_set():
-            yield Finding("watch", ERROR, f"no second line within its beat of {beat:g} s", "say {} that often")
+            text = say("check.no-second-line", beat=f"{beat:g}")
+            yield Finding("watch", ERROR, text, say("check.say-often", line=ALIVE))
             return
         if not beat:
-            text = "it names no beat: where it hangs nobody notices, and faults are only found by reading"
-            yield Finding("watch", WARNING, text, "describe a beat, and say {} that often")
-        yield Finding("watch", OK, "it says that it hears")
+            yield Finding("watch", WARNING, say("check.no-beat"), say("check.describe-beat", line=ALIVE))
+        yield Finding("watch", OK, say("check.hears"))
     finally:
         ear.close()

@@ -22,9 +22,9 @@ from cmgr.errors import CmgrError, ServiceDown, ServiceHangs
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId
 from cmgr.runtimes import missing
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import language_of, say
 from cmgr.service.door.client import status
-from cmgr.shortcut import DEFAULT_CONFIG
+from cmgr.shortcut import DEFAULT_CONFIG, locale
 
 if TYPE_CHECKING:
     from cmgr.model.values.node import Node
@@ -107,7 +107,7 @@ def _show_what_is_seen(config: Config) -> None:
 
     found = [f for f in findings(config) if f.what != "strategy"]
     shown = [f for f in found if f.state != OK or f.what == "driver" or f.what.startswith("runtime")]
-    out.lines(lines(shown, out.width()))
+    out.lines(lines(shown, out.width(), language_of(locale())))
 
 
 def _whole(before: Answers, given: Answers) -> Answers:

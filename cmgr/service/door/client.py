@@ -160,7 +160,7 @@ def _foreign(path: str | os.PathLike[str]) -> CmgrError:
 
 
 def _error(status: int, told: dict[str, object]) -> CmgrError:
-    message, hint = _said(told, "error"), _said(told, "hint")
+    message, hint = restored(told, "error"), restored(told, "hint")
     if status == 504:
         return ServiceHangs(message, hint=hint)
     found = told.get("mistakes")
@@ -170,8 +170,8 @@ def _error(status: int, told: dict[str, object]) -> CmgrError:
     return ConfigError(message, mistakes=mistakes, hint=hint) if mistakes else CmgrError(message, hint=hint)
 
 
-def _said(told: Mapping[str, Any], key: str) -> str:
-    """Return a text of the service's with its message, if it tells that."""
+def restored(told: Mapping[str, Any], key: str) -> str:
+    """Return a text of a document with its message, if that is there."""
     text = str(told.get(key, ""))
     try:
         return sentence(text, told["messages"][key])
