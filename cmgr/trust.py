@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cmgr.errors import ConfigError
+from cmgr.sentences.sentence import say
 
 MAX_SIZE = 1024 * 1024
 MAX_MODE = 0o640
@@ -57,12 +58,12 @@ def objection(
     if kind == "link" or is_kept or not mode & _OTHERS_WRITE:
         return None
     if kind == "directory" and mode & stat.S_ISVTX:
-        hint = "put it where root alone can write, such as /usr/local/lib: others need this directory as it is"
+        hint: str = say("trust.elsewhere", directory="/usr/local/lib")
     elif sticky and kind == "directory":
         hint = f"chmod +t {name}" if mode & stat.S_IWOTH else f"chmod g-w {name}"
     else:
         hint = f"chmod go-w {name}"
-    return Weakness(f"others can write the {kind} {path} (mode {mode:04o})", hint)
+    return Weakness(say("trust.others-write", kind=kind, path=str(path), mode=f"{mode:04o}"), hint)
 
 
 def stranger(path: str | os.PathLike[str], status: os.stat_result, uid: int | None = None) -> Weakness | None:
@@ -70,17 +71,17 @@ def stranger(path: str | os.PathLike[str], status: os.stat_result, uid: int | No
     if status.st_uid in (0, os.geteuid() if uid is None else uid):
         return None
     kind = _kind(status)
-    whose = f"belongs to user {status.st_uid}, who is neither root nor the user who runs cmgr"
     link = "-h " if kind == "link" else ""
-    return Weakness(f"the {kind} {path} {whose}", f"chown {link}root {shlex.quote(str(path))}")
+    whose = say("trust.belongs", kind=kind, path=str(path), uid=status.st_uid)
+    return Weakness(whose, f"chown {link}root {shlex.quote(str(path))}")
 
 
 def no_file(path: str | os.PathLike[str], status: os.stat_result) -> Weakness | None:
     """Return that this is a link, or anything but a regular file. `status` is that of the name, as lstat gives it."""
     if stat.S_ISLNK(status.st_mode):
         name = shlex.quote(str(path))
-        return Weakness("it is a symbolic link", f'cp --remove-destination "$(readlink -f {name})" {name}')
-    return None if stat.S_ISREG(status.st_mode) else Weakness("it is not a regular file", "")
+        return Weakness(say("trust.is-link"), f'cp --remove-destination "$(readlink -f {name})" {name}')
+    return None if stat.S_ISREG(status.st_mode) else Weakness(say("trust.is-no-file"), "")
 
 
 def _kind(status: os.stat_result) -> str:
@@ -115,7 +116,7 @@ def read(path: str) -> str:
     """Return the text of a file that keeps the rule. Raises `ConfigError`, with the command that mends it."""
     text = read_if_there(path)
     if text is None:
-        raise ConfigError(f"cannot read {path}: there is no such file")
+        raise ConfigError(say("trust.no-such-file", path=path))
     return text
 
 
@@ -129,19 +130,19 @@ def read_if_there(path: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError:
-        hint = f"use sudo, or join the group that may read it: ls -l {shlex.quote(path)}"
-        raise ConfigError(f"cannot read {path}: permission denied", hint=hint) from None
+        hint = say("trust.use-sudo", command=f"ls -l {shlex.quote(path)}")
+        raise ConfigError(say("trust.denied", path=path), hint=hint) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise ConfigError(f"cannot use {path}: it is a symbolic link") from None
-        raise ConfigError(f"cannot read {path}") from error
+            raise ConfigError(say("trust.use-no-link", path=path)) from None
+        raise ConfigError(say("trust.cannot-read", path=path)) from error
     except ValueError as error:  # A zero byte in the path.
-        raise ConfigError(f"cannot read {path!r}") from error
+        raise ConfigError(say("trust.cannot-read", path=repr(path))) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ConfigError(f"cannot read {path}: line {line} is not UTF-8") from None
+        raise ConfigError(say("trust.not-utf-8", path=path, line=line)) from None
 
 
 def _read_checked(path: str) -> bytes:
@@ -159,22 +160,22 @@ def _refuse(path: str, status: os.stat_result) -> None:
     _raise_if(path, no_file(path, status))
     reasons, commands = [], []
     if stranger(path, status) is not None:
-        reasons.append(f"user {status.st_uid} owns it, who is neither root nor the user who runs cmgr")
+        reasons.append(say("trust.owned", uid=status.st_uid))
         commands.append(f"chown root {shlex.quote(path)}")
     mode = stat.S_IMODE(status.st_mode)
     if mode & ~MAX_MODE:
-        reasons.append(f"its mode {mode:04o} is wider than {MAX_MODE:04o}")
+        reasons.append(say("trust.wide", mode=f"{mode:04o}", most=f"{MAX_MODE:04o}"))
         commands.append(f"chmod {MAX_MODE:04o} {shlex.quote(path)}")
     if reasons:
-        raise ConfigError(f"cannot use {path}: {' and '.join(reasons)}", hint=" && ".join(commands))
+        raise ConfigError(say("trust.cannot-use", path=path, why=reasons), hint=" && ".join(commands))
     if status.st_size > MAX_SIZE:
         raise _too_big(path)
 
 
 def _raise_if(path: str, found: Weakness | None) -> None:
     if found is not None:
-        raise ConfigError(f"cannot use {path}: {found.reason}", hint=found.hint)
+        raise ConfigError(say("trust.cannot-use", path=path, why=[found.reason]), hint=found.hint)
 
 
 def _too_big(path: str) -> ConfigError:
-    return ConfigError(f"cannot use {path}: it is larger than {MAX_SIZE} bytes")
+    return ConfigError(say("trust.too-big", path=path, most=MAX_SIZE))

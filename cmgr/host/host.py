@@ -14,6 +14,7 @@ from cmgr.errors import ContainerError, bare, chain
 from cmgr.host.act import Act, Begun, CannotBegin, Ended
 from cmgr.host.child import Child
 from cmgr.host.mounts import in_the_host
+from cmgr.sentences.sentence import say
 
 
 def obstacle(bus: str, pid: int) -> str:
@@ -22,19 +23,19 @@ def obstacle(bus: str, pid: int) -> str:
 
     try:
         if os.stat(f"/proc/{pid}").st_uid != 0:
-            return "it is not root's"
+            return say("hook.not-roots")
         with Bus(bus, "ask systemd for its unit", 5.0) as line:
             if line.property(line.ask("GetUnitByPID", "u", pid), "Service", "MainPID") == pid:
                 return ""
     except (OSError, ContainerError) as error:
-        return f"systemd does not know it: {bare(chain(error), 'ask')}"
-    return "systemd has not begun it"
+        return say("hook.not-known", why=bare(chain(error), "ask"))
+    return say("hook.not-begun")
 
 
 def unstarted(bus: str, pid: int) -> str:
     """Return why nobody would start this cmgr after a boot; nothing where systemd does. Blocks for 5 s."""
     if why := obstacle(bus, pid):
-        return f"nobody would start cmgr after the boot: {why}"
+        return say("reboot.nobody-starts", why=why)
     from cmgr.host.bus import Bus
 
     try:
@@ -43,9 +44,10 @@ def unstarted(bus: str, pid: int) -> str:
             state = line.ask("GetUnitFileState", "s", name)  # The unit itself says what was true at the last reload.
     except ContainerError as error:
         return bare(chain(error), "ask")
-    return (
-        "" if state == "enabled" else f"nobody would start cmgr after the boot: its unit is {state or 'not installed'}"
-    )
+    if state == "enabled":
+        return ""
+    why = say("reboot.unit-is", state=state) if state else say("reboot.unit-missing")
+    return say("reboot.nobody-starts", why=why)
 
 
 class Host:

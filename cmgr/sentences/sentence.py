@@ -60,6 +60,7 @@ AREAS = (
     "slot",
     "symptom",
     "trouble",
+    "trust",
     "word",
 )
 """The beginnings of ids up to the first dot: a file of its own in each catalog."""

@@ -34,7 +34,7 @@ TYPED = re.compile(
 _NAMES = (
     "BMC CDI CHIP ConfigMap Ctrl Deployments Docker GPU JSON MHz NVIDIA Replicas RestartNPU SeparateNPU active cmgr "
     "conmon critical dmesg dockerd false id logrotate major minor never pid podman ranktable ringRecover root runtimes "
-    "shutdown singleRecover Bus Microsoft NTP beat cert https webhook "
+    "shutdown singleRecover Bus Microsoft NTP UTF beat cert https webhook "
 )
 NAMES = {*_NAMES.split(), "CDI", "compose", "etcd", "sudo", "systemd", "true", "uid", "UTC"}
 

@@ -68,8 +68,7 @@ def _test(path: str) -> Iterator[Finding]:
         return
     why = hook_files.objection(Path(path), str(Path(path).parent))
     if why:
-        text, _, hint = why.partition(": ")
-        yield Finding("test of chips", ERROR, say("check.test-not-run", path=path, why=text), hint)
+        yield Finding("test of chips", ERROR, say("check.test-not-run", path=path, why=why.reason), why.hint)
     elif not hook_files.is_enabled(Path(path)):
         yield Finding("test of chips", ERROR, say("check.test-off", path=path), f"chmod a+x {path}")
     else:
@@ -86,8 +85,8 @@ def _hooks(directory: str) -> Iterator[Finding]:
                 hint = say("check.or-remove", command=f"chmod u+x {path}")
                 yield Finding(f"hook {hook}", WARNING, say("check.hook-off", path=str(path)), hint)
             elif why:
-                text, _, hint = why.partition(": ")
-                yield Finding(f"hook {hook}", ERROR, say("check.not-run", path=str(path), why=text), hint)
+                text = say("check.not-run", path=str(path), why=why.reason)
+                yield Finding(f"hook {hook}", ERROR, text, why.hint)
             else:
                 yield Finding(f"hook {hook}", OK, str(path))
     for name in hook_files.strangers(directory):
@@ -121,7 +120,7 @@ def directories(config: Config) -> Iterator[Finding]:
             found = trust.weakness(path) if path else None
         except OSError as error:
             why = say("check.way-unseen", path=path, why=error.strerror or str(error))
-            found = trust.Weakness(why, say("check.run-as-root"))
+            found = trust.Weakness(why, say("trust.run-as-root"))
         if found is not None:
             yield Finding("directories", state, say("word.because", what=name, why=found.reason), found.hint)
             sound = False

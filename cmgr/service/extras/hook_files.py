@@ -55,21 +55,21 @@ def is_enabled(path: Path) -> bool:
     return os.access(path, os.X_OK)
 
 
-def objection(path: Path, directory: str) -> str:
-    """Return why cmgr does not run this file of the directory, with the command that mends it, or nothing."""
-    return next(_objections(path, Path(directory)), "")
+def objection(path: Path, directory: str) -> trust.Weakness | None:
+    """Return why cmgr does not run this file of the directory, with the command that mends it."""
+    return next(_objections(path, Path(directory)), None)
 
 
-def _objections(path: Path, directory: Path) -> Iterator[str]:
+def _objections(path: Path, directory: Path) -> Iterator[trust.Weakness]:
     try:
         # A link or a directory of others anywhere on the way would let them choose what is run.
         for place in dict.fromkeys((path, path.parent, directory)):
             if place.is_symlink():
-                yield say("hook.symlink", path=str(place))
+                yield trust.Weakness(say("hook.symlink", path=str(place)), say("hook.put-itself"))
         if not path.is_file():
-            yield say("hook.not-regular", path=str(path))
+            yield trust.Weakness(say("hook.not-regular", path=str(path)), "")
         found = trust.weakness(path, itself=True)
         if found is not None:
-            yield say("word.because", what=found.reason, why=found.hint)
+            yield found
     except OSError as error:
-        yield say("hook.cannot-look", path=str(path), error=error.strerror or "")
+        yield trust.Weakness(say("hook.cannot-look", path=str(path), error=error.strerror or ""), "")

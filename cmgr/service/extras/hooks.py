@@ -37,6 +37,7 @@ from cmgr.service.extras.hook_files import (
     TEST,
 )
 from cmgr.service.work.around import Reports, Verdicts
+from cmgr.trust import Weakness
 from cmgr.words import one_line
 
 AGAIN = 1.0
@@ -190,11 +191,10 @@ class Hooks:
         """Return why the chip has not passed, or nothing; and whether that says anything of the chip."""
         settings = self._stage.config.reset
         path = Path(settings.test)
-        why = hook_files.objection(path, str(path.parent))
-        if not why and not hook_files.is_enabled(path):
-            why = say("hook.not-executable", path=str(path))
-        if why:
-            return why, False
+        if (weak := hook_files.objection(path, str(path.parent))) is not None:
+            return _with_hint(weak), False
+        if not hook_files.is_enabled(path):
+            return say("hook.not-executable", path=str(path)), False
         told = hook_words.environment(self._stage.config, step.hook, step.words)
         act = Act(step.act(step.hook), (str(path),), told, settings.test_timeout.total_seconds())
         ended = self._host.run(act, self._cut)
@@ -244,9 +244,8 @@ class Hooks:
             if not hook_files.is_enabled(path):
                 continue
             name = step.hook if path.name == step.hook else f"{step.hook}.d/{path.name}"
-            why = hook_files.objection(path, settings.dir)
-            if why:
-                return self._says(step, say("hook.not-run", name=name, why=why), loud=True)
+            if (weak := hook_files.objection(path, settings.dir)) is not None:
+                return self._says(step, say("hook.not-run", name=name, why=_with_hint(weak)), loud=True)
             act = Act(step.act(path.name), (str(path),), told, max(0.0, until - time.monotonic()))
             ended = self._host.run(act, self._cut)
             name = say("hook.earlier", name=name) if ended.found else name
@@ -264,6 +263,10 @@ class Hooks:
         if new:
             self._put(Remarked(text, step.ring.id, step.ring.episode, loud))
         return text
+
+
+def _with_hint(weak: Weakness) -> str:
+    return say("word.because", what=weak.reason, why=weak.hint) if weak.hint else weak.reason
 
 
 def _with_output(what: str, ended: Ended) -> str:

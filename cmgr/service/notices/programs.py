@@ -13,6 +13,7 @@ from threading import Event
 from cmgr import trust
 from cmgr.errors import CmgrError
 from cmgr.host.act import PLAIN, Act
+from cmgr.sentences.sentence import say
 from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel
 from cmgr.service.notices.notice import notice
@@ -51,7 +52,7 @@ def objection(path: str) -> trust.Weakness | None:
         if found is not None:
             return found
     except OSError as error:
-        return trust.Weakness(f"cannot look at it: {error.strerror}", "run it as root")
+        return trust.Weakness(say("trust.cannot-look", why=str(error.strerror)), say("trust.run-as-root"))
     if not Path(path).is_file():
-        return trust.Weakness("there is no such file", "put it there")
-    return None if os.access(path, os.X_OK) else trust.Weakness("it is not executable", f"chmod u+x {path}")
+        return trust.Weakness(say("trust.not-there"), say("trust.put-there"))
+    return None if os.access(path, os.X_OK) else trust.Weakness(say("trust.not-executable"), f"chmod u+x {path}")

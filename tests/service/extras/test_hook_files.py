@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.service.extras.hook_files import commands, is_enabled, objection, strangers
+from cmgr.service.extras import hook_files
+from cmgr.service.extras.hook_files import commands, is_enabled, strangers
 
 
 @pytest.fixture
@@ -13,6 +14,11 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "hooks.d"
     made.mkdir(mode=0o755)
     return made
+
+
+def objection(path: Path, directory: str) -> str:
+    """Return why it is not run, and the command that mends it."""
+    return ": ".join(filter(None, hook_files.objection(path, directory) or ()))
 
 
 def executable(path: Path, mode: int = 0o755) -> Path:
