@@ -80,7 +80,6 @@ class Server:
                 self._begun()
                 threading.Thread(target=self._send, name="tell", daemon=True).start()
                 while line := lines.readline(wire.MOST):
-                    self._room.acquire()
                     threading.Thread(target=self._serve_beside, args=(json_of(line),), name="serve").start()
         except OSError:
             pass  # As if it had been closed.
@@ -91,11 +90,12 @@ class Server:
             driver.finish()
 
     def _serve_beside(self, request: Request) -> None:
-        """Serve on a thread that ends with it: for most of the time nothing is asked."""
-        try:
+        """Serve on a thread that ends with it: for most of the time nothing is asked.
+
+        It waits for its turn here: whoever reads has to see that the other side is gone, though all turns hang.
+        """
+        with self._room:
             self._serve(request)
-        finally:
-            self._room.release()
 
     def _serve(self, request: Request) -> None:
         said: dict[str, Any]

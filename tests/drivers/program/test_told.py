@@ -3,13 +3,13 @@
 import json
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from cmgr.config.sim import Sim
 from cmgr.drivers.program import wire
 from cmgr.drivers.program.serving import AT_ONCE, Server
 from cmgr.drivers.sim.driver import SimDriver
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.machine import MachineTold, Symptom
 from cmgr.model.values.messages.facts import FaultReported
@@ -39,6 +39,37 @@ class Lasts(SimDriver):
     def finish(self) -> None:
         self.asked.set()
         self.over.wait()
+
+
+class Hangs(SimDriver):
+    """Answers no reading."""
+
+    def __init__(self) -> None:
+        super().__init__(Sim(chips=1))
+        self.asked, self.over = threading.Semaphore(0), threading.Event()
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        self.asked.release()
+        self.over.wait()
+        return super().read(chips)
+
+
+def test_that_the_service_is_gone_is_seen_though_no_answer_comes() -> None:
+    ours, theirs = socket.socketpair()
+    driver = Hangs()
+    server = Server(theirs, lambda _config: driver)
+    server._driver = driver
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    ours.sendall(b'{"id": 0, "do": "state"}\n' + b'{"id": 1, "do": "read", "chips": [0]}\n' * (AT_ONCE + 2))
+    for _ in range(AT_ONCE):
+        assert driver.asked.acquire(timeout=PATIENCE)
+    ours.close()
+    serving.join(PATIENCE)
+    assert not serving.is_alive()
+    driver.over.set()
+    eventually(lambda: "serve" not in [thread.name for thread in threading.enumerate()])
+    theirs.close()
 
 
 def test_a_program_that_is_let_go_of_finishes_the_reset_that_it_is_in() -> None:
