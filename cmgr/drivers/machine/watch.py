@@ -53,10 +53,13 @@ class _Asked:
             self._off, self._error = f"no right to read {error.filename}", ""
         except Exception as error:
             # Sources read what a broken machine says: whatever it is, the next round goes on.
-            self._off, self._error = "", chain(error)
+            self.failed(error)
         finally:
             self._began = None
         return None
+
+    def failed(self, error: Exception) -> None:
+        self._off, self._error = "", chain(error)
 
     def _found(self) -> tuple[Symptom, ...] | None:
         try:
@@ -130,8 +133,13 @@ class MachineWatch:
                 due[asked] = now + self._every * asked.source.slow
                 if (last := threads.get(asked)) is None or not last.is_alive():
                     name = f"machine-{asked.source.name}"
-                    threads[asked] = threading.Thread(target=self._look, args=(asked,), name=name, daemon=True)
-                    threads[asked].start()
+                    look = threading.Thread(target=self._look, args=(asked,), name=name, daemon=True)
+                    try:
+                        look.start()
+                    except RuntimeError as error:  # There can be no more threads just now.
+                        asked.failed(error)
+                    else:
+                        threads[asked] = look
 
     def _look(self, asked: _Asked) -> None:
         found = asked.ask()

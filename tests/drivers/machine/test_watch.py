@@ -115,16 +115,37 @@ def test_one_without_the_right_is_off(watching: Watching) -> None:
     eventually(lambda: watch.states() == (State("raid", off="no right to read /sys/x"),))
 
 
+def test_where_there_can_be_no_more_threads_that_is_told_and_it_is_asked_later(
+    watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, refused = threading.Thread.start, threading.Event()
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "machine-raid" and not refused.is_set():
+            raise RuntimeError("can't start new thread")
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    watch, ear = watching(Scripted("raid", lambda: [ONE]), Scripted("disks", lambda: []))
+    eventually(lambda: watch.states()[0].deaf == "can't start new thread")
+    eventually(lambda: ear.of("disks"))
+    refused.set()
+    eventually(lambda: ear.of("raid")[:1] == [(ONE,)])
+    assert watch.states()[0] == State("raid")
+
+
 def test_after_its_end_nothing_is_told() -> None:
-    let_go, left, ear = threading.Event(), threading.Event(), Ear()
+    asked, let_go, left, ear = threading.Event(), threading.Event(), threading.Event(), Ear()
 
     def late() -> Sequence[Symptom]:
+        asked.set()
         let_go.wait()
         left.set()
         return [ONE]
 
     watch = MachineWatch([Scripted("raid", late)], SOON)
     watch.start(ear.heard.append)
+    assert asked.wait(60)
     watch.close()
     let_go.set()
     assert left.wait(60)
