@@ -101,10 +101,10 @@ def _nobody_reads() -> int:
 
 
 def _print(error: CmgrError) -> None:
-    from cmgr.sentences.sentence import because, in_language, language_of, say
+    from cmgr.sentences.sentence import chained, in_language, language_of, say
 
     language = language_of(locale())
-    _say(f"cmgr: {in_language(because(error), language)}")
+    _say(f"cmgr: {in_language(chained(error), language)}")
     if isinstance(error, ConfigError) and len(error.mistakes) > 1:  # A single one is the message itself.
         for mistake in error.mistakes:
             _say(f"  {mistake}")

@@ -12,7 +12,7 @@ from cmgr.cli.options import NEEDED, Common, argument, option
 from cmgr.cli.text import out, progress
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import because, parts, say
+from cmgr.sentences.sentence import chained, parts, say
 from cmgr.service.door.client import order, status
 from cmgr.view.text import reading
 from cmgr.view.text.render import Face
@@ -61,7 +61,7 @@ def _each(things: Iterable[T], give: Callable[[T], None]) -> None:
         except typer.Exit:
             ended = True
     if len(failed) > 1:
-        raise CmgrError(parts(map(because, failed)), hint=failed[0].hint)
+        raise CmgrError(parts(map(chained, failed)), hint=failed[0].hint)
     if failed:
         raise failed[0]
     if ended:

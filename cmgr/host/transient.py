@@ -20,7 +20,7 @@ from cmgr.frozen import replace
 from cmgr.host.act import Act, CannotBegin, Ended
 from cmgr.host.bus import MANAGER, Bus, UnitExists, object_path, values
 from cmgr.host.output import Memory
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 
 _SECONDS = 5.0
 """For an answer of systemd's."""
@@ -154,7 +154,7 @@ class Unit:
                 cut.wait(_LOOK_EVERY)
             if time.monotonic() >= limit:
                 why = say("act.not-seen", seconds=f"{limit - self._began:.0f}")
-                return self._over(None, say("word.because", what=why, why=lost) if lost else why)
+                return self._over(None, because(why, lost))
             if time.monotonic() >= until or cut.is_set():
                 return None
 

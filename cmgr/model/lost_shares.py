@@ -7,7 +7,7 @@ from cmgr.model.values.chips import Chip, ChipId, Share, lost_names, lost_shares
 from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 
 MOST_MAKES = 3
 """How often shares are made again after a reset, in one life of the process, before that is given up."""
@@ -44,7 +44,7 @@ def lost_words(node: Node, chip: Chip, share: Share) -> str:
     users = sorted(c.name for c in users_on(node, (chip.id,)) if c.running)
     why = share.why or (say("hold.runs-on-the-chip", name=users[0]) if users else "")
     lost = say("hold.share-lost", share=share.title, chip=chip.id)
-    return say("word.because", what=lost, why=why) if why else lost
+    return because(lost, why)
 
 
 def lost_share(node: Node, container: Container | None) -> tuple[Chip, Share] | None:

@@ -117,11 +117,16 @@ def parts(sentences: Iterable[str]) -> str:
     return say("word.parts", parts=told)
 
 
-def because(error: BaseException) -> str:
+def because(what: str, why: str) -> str:
+    """Return what is so and why; without a reason what is so."""
+    return say("word.because", what=what, why=why) if why else what
+
+
+def chained(error: BaseException) -> str:
     """Return the error and its causes as `errors.chain` does, as a sentence."""
     *before, told = causes(error)
     for what in reversed(before):
-        told = say("word.because", what=what, why=told)
+        told = because(what, told)
     return told
 
 

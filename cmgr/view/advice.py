@@ -29,7 +29,7 @@ from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.standing import RebootStage
 from cmgr.model.wanted import missing
 from cmgr.sentences.hints import Order, order
-from cmgr.sentences.sentence import Sentence, messages, orders_in, parts, say
+from cmgr.sentences.sentence import Sentence, because, messages, orders_in, parts, say
 from cmgr.words import one_line
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def share_hint(node: Node, container: Container | None) -> str:
         there = [one_line(other.id) for other in chip.shares if other.there]
         return say("hint.recreate-for-share", chip=chip.id, there=there)
     made = say("hint.make-share", share=one_line(share.title), chip=chip.id)
-    return say("word.because", what=made, why=one_line(share.by_hand)) if share.by_hand else made
+    return because(made, one_line(share.by_hand))
 
 
 def ring_hint(node: Node, ring: Ring) -> str:

@@ -35,7 +35,7 @@ from cmgr.model.values.services.healing import Healing, ailment, worded
 from cmgr.model.values.troubles import OF_A_SERVICE_DOWN, OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import parts, say
+from cmgr.sentences.sentence import because, parts, say
 from cmgr.view.advice import (
     advised,
     clearing,
@@ -167,7 +167,7 @@ def unfit(node: Node, chip: ChipId) -> str:
         return say("word.because", what=say("trouble.unfit-silent"), why=one_line(report.error))
     if report is not None and not report.booted:
         boots = say("trouble.unfit-not-booted")
-        return say("word.because", what=boots, why=one_line(report.unwell)) if report.unwell else boots
+        return because(boots, one_line(report.unwell))
     if report is not None and report.unwell:
         return one_line(report.unwell)
     grave = grave_faults(node, chip)
@@ -363,7 +363,7 @@ def _failed(node: Node) -> Iterator[Trouble]:
             tries, why = hold.attempt.tries, hold.attempt.error
             if tries:
                 failed = say("trouble.starts-failed", count=tries)
-                why = say("word.because", what=failed, why=why) if why else failed
+                why = because(failed, why)
             yield Trouble(
                 TroubleKind.FAILED, "/".join(key), text, why, what, chips=tuple(sorted(hold.chips)),
                 containers=(hold.name,),

@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,25 +9,18 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import BadRequest, CmgrError, causes
-from cmgr.sentences.sentence import CHINESE, Sentence, because, in_language, say
+from cmgr.sentences.sentence import CHINESE, Sentence, chained, in_language, say
 from cmgr.service.door.client import order
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import Request, Route
 from tests.service.door.http import Unix
-from tests.support.service import Service
+from tests.support.service import Service, service_of_one
 from tests.support.waiting import eventually
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    folder = Path(tempfile.mkdtemp(prefix="cmgr-told-"))
-    made = Service(folder, {})
-    made.pretend("one")
-    made.start()
-    eventually(lambda: made.container("one"))
-    yield made
-    made.close()
-    shutil.rmtree(folder)
+    yield from service_of_one()
 
 
 @pytest.fixture
@@ -121,7 +112,7 @@ def test_a_service_that_knows_no_languages_is_ordered_once(tmp_path: Path) -> No
 def test_an_error_with_its_causes_is_a_sentence_of_theirs() -> None:
     error = CmgrError(say("error.cannot-talk", path="/s"))
     error.__cause__ = ConnectionResetError(104, "Connection reset by peer")
-    told = because(error)
+    told = chained(error)
     assert told == ": ".join(causes(error)) == "cannot talk to the service on /s: Connection reset by peer"
     assert in_language(told, CHINESE) == "无法与 /s 上的服务通信：Connection reset by peer"
 

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -264,6 +266,18 @@ class Service:
     def notes(self, episode: int | None = None, kind: NoteKind | None = None) -> list[NoteRow]:
         with open_reader(self.database) as reader:
             return [n for n in reader.notes(episode, 10_000) if kind in (None, n.kind)]
+
+
+def service_of_one() -> Iterator[Service]:
+    """Yield a service that runs and has container `one`, in a folder of its own: what a fixture does."""
+    folder = Path(tempfile.mkdtemp(prefix="cmgr-one-"))
+    made = Service(folder, {})
+    made.pretend("one")
+    made.start()
+    eventually(lambda: made.container("one"))
+    yield made
+    made.close()
+    shutil.rmtree(folder)
 
 
 def resident(pid: int) -> int:

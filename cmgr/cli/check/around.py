@@ -16,7 +16,7 @@ from cmgr.config.receivers import Receiver, address_of, named, secret_of
 from cmgr.config.settings import Config, Metrics
 from cmgr.errors import CmgrError, ConfigError
 from cmgr.host.host import obstacle
-from cmgr.sentences.sentence import because, say
+from cmgr.sentences.sentence import chained, say
 from cmgr.service.door.http.secured import locks
 from cmgr.service.door.scrapes import PATH, address, bound
 from cmgr.service.extras import hook_files
@@ -141,7 +141,7 @@ def metrics(settings: Metrics) -> Finding:
             lock.begin()
         bound(listen).close()
     except CmgrError as error:
-        return Finding("metrics", WARNING, because(error), error.hint)
+        return Finding("metrics", WARNING, chained(error), error.hint)
     except OSError as error:
         return _taken(settings) if error.errno == errno.EADDRINUSE else _impossible(listen, error)
     return _open_to_all(settings) or Finding("metrics", OK, say("check.port-free", listen=listen))

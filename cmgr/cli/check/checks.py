@@ -26,7 +26,7 @@ from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.runtimes import documents
 from cmgr.runtimes.docker.origin import is_podman, origin_of
 from cmgr.runtimes.systemd.clients import watched
-from cmgr.sentences.sentence import because, say
+from cmgr.sentences.sentence import because, chained, say
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
@@ -239,7 +239,7 @@ def _docker(path: Path, rows: "Iterable[shapes.Container]") -> Iterator[Finding]
     engine = "podman" if is_podman(info) else "Docker"
     version = documents.text(info, "ServerVersion") or say("check.no-version")
     answers, words = say("check.engine", engine=engine, version=version, path=str(path)), origin_of(info).words
-    yield Finding(found.what, OK, say("word.because", what=answers, why=words) if words else answers)
+    yield Finding(found.what, OK, because(answers, words))
     if is_podman(info):
         yield from _unwatched(rows)
     major = version.partition(".")[0]
@@ -309,7 +309,7 @@ def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
         if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
             text, hint = say("check.no-socket", path=str(path)), say("check.move-away", path=str(path))
             return Finding("service", ERROR, text, hint)
-        return Finding("service", ERROR if isinstance(told, ServiceHangs) else WARNING, because(told), told.hint)
+        return Finding("service", ERROR if isinstance(told, ServiceHangs) else WARNING, chained(told), told.hint)
     if isinstance(told, CmgrError):
         return of_error("service", told)
     mode = stat.S_IMODE(path.stat().st_mode)

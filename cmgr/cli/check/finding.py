@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.errors import CmgrError, ConfigError
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import ENGLISH, because, in_language, messages, say
+from cmgr.sentences.sentence import ENGLISH, chained, in_language, messages, say
 from cmgr.view.text import render
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Finding:
 
 def of_error(what: str, error: CmgrError) -> Finding:
     mistakes = error.mistakes if isinstance(error, ConfigError) else ()
-    text = because(error)
+    text = chained(error)
     return Finding(what, ERROR, text if len(mistakes) < 2 else "\n".join([text, *mistakes]), error.hint)
 
 

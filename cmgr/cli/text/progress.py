@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from cmgr.cli.text import out
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 from cmgr.service.door.client import get, status, told
 from cmgr.view.text import reading, timeline
 
@@ -66,7 +66,7 @@ def group(path: str, name: str, number: int) -> bool:
     before = ""
     while True:
         row = cast("group_shapes.Groups", told(path, f"groups/{quote(name, safe='')}"))["groups"][0]
-        now = _because(say("order.group-is", group=name, phase=row["phase"]), row["reason"])
+        now = because(say("order.group-is", group=name, phase=row["phase"]), row["reason"])
         if now != before:
             before = now
             out.told([now])
@@ -84,7 +84,7 @@ def container(path: str, name: str) -> bool:
         if not rows:
             return False
         row = rows[0]
-        now = _because(say("order.container-is", name=row["called"], status=row["status"]), row["reason"])
+        now = because(say("order.container-is", name=row["called"], status=row["status"]), row["reason"])
         if now != before:
             before = now
             out.told([now])
@@ -92,7 +92,3 @@ def container(path: str, name: str) -> bool:
         if row["status"] in OVER:
             return row["serves"]
         time.sleep(LOOK_EVERY)
-
-
-def _because(what: str, why: str) -> str:
-    return say("word.because", what=what, why=why) if why else what

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, chain
+from cmgr.sentences.sentence import because
 from cmgr.view.text import reading, texts
 
 if TYPE_CHECKING:
@@ -107,6 +108,6 @@ def _append(
     else:
         shown = [(subject, text) for subject, text in now.items() if text != (before or {}).get(subject)]
         shown += [(subject, reading.WELL) for subject in before or {} if subject not in now]
-        out.lines(f"{at} {face.said(reading.because(subject, text))}" for subject, text in shown)
+        out.lines(f"{at} {face.said(because(subject, text))}" for subject, text in shown)
     out.flush()
     return now

@@ -17,7 +17,7 @@ from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.documents import Document, EntryState, Outcome, Seen
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 
 BACKOFF = timedelta(seconds=1)
 BACKOFF_MAX = timedelta(seconds=10)
@@ -101,7 +101,7 @@ def _tell(turn: Turn, group: FleetGroup, document: Document) -> None:
         was = before[name].state if name in before else EntryState.RUNNING
         if name != turn.node.engine.name and entry.state is not was:
             said = _said(group.name, name, entry.state)
-            turn.note(NoteKind.HOLD, say("word.because", what=said, why=entry.why) if entry.why else said, ring)
+            turn.note(NoteKind.HOLD, because(said, entry.why), ring)
 
 
 def _said(group: str, name: str, state: EntryState) -> str:

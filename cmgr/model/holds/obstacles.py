@@ -29,7 +29,7 @@ from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.slots import Slot
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 
 
 class Block(Enum):
@@ -230,7 +230,7 @@ def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
         return Blocker(Block.ANSWER, say("hold.looks-whether-it-runs", name=hold.name))
     if attempt.retry_at is not None and (at is None or at < attempt.retry_at):
         again = say("hold.to-be-tried", name=hold.name)
-        why = say("word.because", what=again, why=attempt.error) if attempt.error else again
+        why = because(again, attempt.error)
         return Blocker(Block.ANSWER, why)
     return None
 

@@ -47,7 +47,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.sentences.sentence import parts, say
+from cmgr.sentences.sentence import because, parts, say
 
 LULL_WINDOW = timedelta(minutes=10)
 LULL_FIRST = timedelta(seconds=1)
@@ -336,7 +336,7 @@ def _doing(turn: Turn, pending: list[Hold]) -> list[str]:
 
 def _because(what: str, whys: Iterable[str]) -> str:
     why = next(filter(None, whys), "")
-    return say("word.because", what=what, why=why) if why else what
+    return because(what, why)
 
 
 def _close(turn: Turn, ring: Ring) -> None:

@@ -19,7 +19,7 @@ from cmgr.model.values.messages.commands import PrepareReset, ResetRing
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, Testing, resets_within
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 
 REFUSED = timedelta(seconds=1)
 """How long to wait after the first refusal of the driver; then twice as long each time."""
@@ -297,5 +297,5 @@ def unready(turn: Turn, ring: Ring, chips: Sequence[ChipId]) -> str:
     booting, unwell = [r.chip for r in reports if not r.booted], next((r.unwell for r in reports if r.unwell), "")
     if booting:
         why = say("ring.not-booted", chips=booting)
-        return say("word.because", what=why, why=unwell) if unwell else why
+        return because(why, unwell)
     return unwell or failed_words(ring, chips)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.sentences.sentence import Sentence, say
+from cmgr.sentences.sentence import Sentence, because
 
 
 class Severity(StrEnum):
@@ -180,7 +180,7 @@ class Trouble:
 
     @property
     def words(self) -> str:
-        return say("word.because", what=self.text, why=self.why) if self.why else self.text
+        return because(self.text, self.why)
 
 
 def trouble_id(kind: TroubleKind, about: str) -> str:

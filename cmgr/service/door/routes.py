@@ -20,7 +20,7 @@ from cmgr.errors import (
     Unsure,
 )
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import ENGLISH, because, language_of, messages, say, translated
+from cmgr.sentences.sentence import ENGLISH, chained, language_of, messages, say, translated
 from cmgr.words import json_of
 
 JSON = "application/json"
@@ -263,6 +263,6 @@ def status_of(error: CmgrError) -> int:
 def refusal(error: CmgrError, language: str) -> dict[str, object]:
     """Return what a peer is told of an error."""
     mistakes = error.mistakes if isinstance(error, ConfigError) else ()
-    said = {"error": because(error), "hint": error.hint}
+    said = {"error": chained(error), "hint": error.hint}
     told: dict[str, object] = {**translated(said, language), "mistakes": list(mistakes)}
     return {**told, "messages": found} if (found := messages(**said)) else told

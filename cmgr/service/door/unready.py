@@ -5,7 +5,7 @@ from functools import partial
 
 from cmgr.errors import DriverError, ServiceDown
 from cmgr.frozen import replace
-from cmgr.sentences.sentence import because, say
+from cmgr.sentences.sentence import chained, say
 from cmgr.service.door.routes import Answer, Request, Route
 
 ANSWERED = frozenset(
@@ -26,5 +26,5 @@ def refusing(routes: Sequence[Route], refusal: Callable[[], DriverError | None])
 
 def _answer(route: Route, refusal: Callable[[], DriverError | None], request: Request) -> Answer:
     if (why := refusal()) is not None:
-        raise ServiceDown(say("error.chips-unknown", do=route.do, why=because(why)), hint=why.hint)
+        raise ServiceDown(say("error.chips-unknown", do=route.do, why=chained(why)), hint=why.hint)
     return route.answer(request)

@@ -25,7 +25,7 @@ from cmgr.model.values.messages.commands import ReadRing, ResetRing, RunTest, St
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 from cmgr.service.extras import hook_files, hook_words
 from cmgr.service.extras.hook_files import (
     AFTER_EPISODE,
@@ -266,11 +266,11 @@ class Hooks:
 
 
 def _with_hint(weak: Weakness) -> str:
-    return say("word.because", what=weak.reason, why=weak.hint) if weak.hint else weak.reason
+    return because(weak.reason, weak.hint)
 
 
 def _with_output(what: str, ended: Ended) -> str:
-    return say("word.because", what=what, why=ended.said) if ended.said else what
+    return because(what, ended.said)
 
 
 def _sound(node: Node, ring: Ring, reports: Reports) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from cmgr.sentences.sentence import Sentence, parts, say
+from cmgr.sentences.sentence import Sentence, because, parts, say
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -84,11 +84,6 @@ def state(status: "shapes.Status") -> str:
 def beside(status: "shapes.Status") -> list[str]:
     """Return the troubles that none of the tables below them shows, a sentence each."""
     return [because(t["text"], t["why"]) for t in status["troubles"] if t["kind"] not in TABLED]
-
-
-def because(what: str, why: str) -> str:
-    """Return both as one, or the first alone where there is no second."""
-    return say("word.because", what=what, why=why) if why else what
 
 
 def subjects(status: "shapes.Status") -> dict[str, str]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 from cmgr.view.text import render, texts, timeline
-from cmgr.view.text.reading import because, health
+from cmgr.view.text.reading import health
 from cmgr.view.text.texts import Page
 from cmgr.words import runs
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cmgr.sentences.sentence import CHINESE, ENGLISH, Sentence, in_language, parts, say
+from cmgr.sentences.sentence import CHINESE, ENGLISH, Sentence, because, in_language, parts, say
 from cmgr.view.text import render
 from cmgr.view.text.columns import columns_of
-from cmgr.view.text.reading import because, beside, counts, health, labels, numbers, tells, to_type, troubles
+from cmgr.view.text.reading import beside, counts, health, labels, numbers, tells, to_type, troubles
 from cmgr.view.text.render import Face
 from cmgr.words import runs
 

@@ -37,6 +37,13 @@ def test_an_end_that_nobody_meant_is_told(code: int, asked: bool | None, told: b
     assert down(cmgr) == ["a"] * told, "the next life knows it, too"
 
 
+def is_down_in_both_lives(cmgr: Cmgr) -> None:
+    assert down(cmgr) == ["a"]
+    cmgr.begin()
+    cmgr.run()
+    assert down(cmgr) == ["a"], "the next life knows it, too"
+
+
 @pytest.mark.parametrize("code", [0, 143])
 def test_an_end_that_its_daemon_may_have_made_is_told(code: int) -> None:
     cmgr = Cmgr(container("a", 0), policy=IDLE)
@@ -46,10 +53,7 @@ def test_an_end_that_its_daemon_may_have_made_is_told(code: int) -> None:
     )
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
     cmgr.run()
-    assert down(cmgr) == ["a"]
-    cmgr.begin()
-    cmgr.run()
-    assert down(cmgr) == ["a"], "the next life knows it, too"
+    is_down_in_both_lives(cmgr)
 
 
 def down_unseen(at: datetime, *chips: int, asked: bool | None = None) -> Container:
@@ -74,10 +78,7 @@ def test_a_life_that_began_and_ended_while_its_daemon_could_not_be_heard_is_told
         assert down(cmgr) == ["a"]
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
     cmgr.run()
-    assert down(cmgr) == ["a"]
-    cmgr.begin()
-    cmgr.run()
-    assert down(cmgr) == ["a"], "the next life knows it, too"
+    is_down_in_both_lives(cmgr)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,14 @@
 """Orders of a person, through the whole service: its socket, its decisions, its database."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from cmgr.errors import CmgrError
 from cmgr.service.door.client import order
-from tests.support.service import LATER, NOW, Service
+from tests.support.service import LATER, NOW, Service, service_of_one
 from tests.support.waiting import eventually
 
 ME = f"uid {os.getuid()}"
@@ -19,14 +16,7 @@ ME = f"uid {os.getuid()}"
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    folder = Path(tempfile.mkdtemp(prefix="cmgr-orders-"))
-    made = Service(folder, {})
-    made.pretend("one")
-    made.start()
-    eventually(lambda: made.container("one"))
-    yield made
-    made.close()
-    shutil.rmtree(folder)
+    yield from service_of_one()
 
 
 def chip(service: Service, number: int) -> dict[str, object]:

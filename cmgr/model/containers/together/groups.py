@@ -35,7 +35,7 @@ from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrd
 from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.services.containers import Container, ContainerKey, full_name
 from cmgr.model.values.services.groups import Group, GroupPhase, over
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, say
 
 
 def couple(turn: Turn) -> None:
@@ -259,7 +259,7 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
 
 
 def _for(text: str, reason: str) -> str:
-    return say("word.because", what=text, why=reason) if reason else text
+    return because(text, reason)
 
 
 def _take_back(turn: Turn, fact: GroupRestartOrdered) -> None:
