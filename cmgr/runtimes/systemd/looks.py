@@ -72,8 +72,8 @@ class Looks:
         with self._lock:
             unit = self._completed(found)
             self._note(unit)
-            # Of what is not loaded systemd does not know what goes with it.
-            takes = self._takes.get(name, frozenset()) if not unit.container.running else unit.container.takes
+            # Systemd forgets a unit, and so that it goes with this one, as soon as it is down: before this one is.
+            takes = unit.container.takes if unit.settled else unit.container.takes | self._takes.get(name, frozenset())
             self._takes[name] = takes
         calls = self._running.get(name, ()) if unit.container.running else ()
         runs = names_of(calls) if self._adopt else frozenset()

@@ -35,8 +35,9 @@ class Described:
     """A unit. `loaded`: systemd's word for whether there is such a unit. `result`: how its last life went.
 
     `began`: when that life did, in microseconds of the monotonic clock; 0 when systemd knows of none. `ordered`: that
-    life is ending, by a job: somebody's stop of this unit, or of one that it goes with. `left`: in words, that systemd
-    has given it up, and its main process lives: on its chips, and of no use.
+    life is ending, by a job: somebody's stop of this unit, or of one that it goes with. `settled`: it runs, and no job
+    ends or begins a life of it. `left`: in words, that systemd has given it up, and its main process lives: on its
+    chips, and of no use.
     """
 
     container: Container
@@ -44,6 +45,7 @@ class Described:
     result: str
     began: int
     ordered: bool
+    settled: bool
     left: str = ""
 
     @property
@@ -85,9 +87,11 @@ def described(name: str, told: Mapping[str, Any], wish: Unit, left: int = 0) -> 
         health=UNHEALTHY if left else "",
         warnings=(words,) if left else (),
     )
+    job = bool(told.get("Job", (0,))[0])
     # A start that takes too long fails with its job.
-    ordered = active == "deactivating" and result == "success" and bool(told.get("Job", (0,))[0])
-    return Described(container, str(told.get("LoadState", "")), result, _began(told), ordered, words)
+    ordered = active == "deactivating" and result == "success" and job
+    settled = running and not job and active != "deactivating"
+    return Described(container, str(told.get("LoadState", "")), result, _began(told), ordered, settled, words)
 
 
 def _began(told: Mapping[str, Any]) -> int:

@@ -212,6 +212,28 @@ def test_a_unit_that_is_bound_to_another_stops_with_it(world: SystemdWorld, told
     assert listed(world, "base.service").running, "what it needs is started with it"
 
 
+@pytest.mark.parametrize("slow", [LLM.id, "slow.service"])
+def test_a_part_that_is_down_already_still_goes_with_the_unit_whose_stop_goes_on(
+    world: SystemdWorld, tmp_path: Path, slow: str
+) -> None:
+    # systemd has forgotten the part by then, and with it whose part it was.
+    bound = {"Unit_BindsTo": LLM.id, "Unit_After": LLM.id}
+    waits = {"ExecStop": f"/bin/sh -c 'until [ -e {tmp_path}/go ]; do sleep 0.1; done'"}
+    world.define(LLM.id, **(waits if slow == LLM.id else {}))
+    world.define("slow.service", (), **bound, **(waits if slow != LLM.id else {}))
+    world.define("part.service", (), **bound)
+    for unit in ("slow.service", "part.service"):
+        world.start(key(unit))
+    (before,) = (c.takes for c in world.runtime.list() if c.key == LLM)
+    world.systemd.systemctl("stop", "--no-block", LLM.id)
+    eventually(lambda: "part.service" not in world.systemd.systemctl("list-units", "--full"), why="it is forgotten")
+    assert world.systemd.property(LLM.id, "ActiveState") == ("deactivating" if slow == LLM.id else "active")
+    assert listed(world).takes == before == {"slow.service", "part.service"}
+    assert not listed(world, "part.service").running
+    (tmp_path / "go").touch()
+    eventually(lambda: not world.running(LLM), why="it is down")
+
+
 def test_a_unit_that_a_socket_activates_stays_down_where_the_socket_stops_with_it(world: SystemdWorld) -> None:
     path = world.systemd.folder / "llm"
     world.define(LLM.id, Unit_Wants="llm.socket")

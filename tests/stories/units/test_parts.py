@@ -4,6 +4,8 @@ Reported of units around containers (ibuildthecloud/systemd-docker issue 30). Tr
 on the chip was started again, and those that went with it stayed down, in silence.
 """
 
+import pytest
+
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import SystemdWorld
 from tests.stories.units.conftest import LLM, Serve
@@ -13,16 +15,20 @@ from tests.support.waiting import eventually
 PARTS = {"part.service": "PartOf", "bound.service": "BindsTo", "needing.service": "Requires"}
 
 
-def test_whatever_systemd_stops_with_a_unit_is_started_with_it(serve: Serve, world: SystemdWorld) -> None:
-    parts = {unit: {f"Unit_{way}": LLM, "Unit_After": LLM} for unit, way in PARTS.items()}
-    service = serve({"levels.RestartRequest.reset_after": "1h"}, beside={**parts, "apart.service": {"Unit_Wants": LLM}})
+@pytest.mark.parametrize("unit", [{}, {"ExecStop": "/bin/sleep 1"}], ids=["at once", "in the look for users"])
+def test_whatever_systemd_stops_with_a_unit_is_started_with_it(
+    serve: Serve, world: SystemdWorld, unit: dict[str, str]
+) -> None:
+    beside = {part: {f"Unit_{way}": LLM, "Unit_After": LLM} for part, way in PARTS.items()}
+    beside["apart.service"] = {"Unit_Wants": LLM}
+    service = serve({"levels.RestartRequest.reset_after": "1h"}, beside=beside, **unit)
     service.inject(0, LATER)
-    eventually(lambda: not any(world.running(key(unit)) for unit in (LLM, *PARTS)), why="they are down")
-    eventually(lambda: all(service.container(unit) for unit in PARTS), why="cmgr holds them")
+    eventually(lambda: not any(world.running(key(name)) for name in (LLM, *PARTS)), why="they are down")
+    eventually(lambda: all(service.container(part) for part in PARTS), why="cmgr holds them")
     service.inject(0, LATER, assertion="cleared")
     service.until_over()
-    eventually(lambda: all(world.running(key(unit)) for unit in (LLM, *PARTS)), why="they run again")
+    eventually(lambda: all(world.running(key(name)) for name in (LLM, *PARTS)), why="they run again")
     assert "apart.service" not in service.said()
     eventually(lambda: service.cmgr("status", "--check").code == 0)
-    for unit in (*PARTS, "apart.service"):
-        world.stop(key(unit))
+    for name in beside:
+        world.stop(key(name))
