@@ -80,6 +80,7 @@ CREATE TABLE containers (
     steady TEXT DEFAULT '[]' NOT NULL,
     lost TEXT DEFAULT '[]' NOT NULL,
     busy TEXT DEFAULT '' NOT NULL,
+    takes TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE downtime (
@@ -277,6 +278,7 @@ CREATE TABLE kept_containers (
     steady TEXT DEFAULT '[]' NOT NULL,
     lost TEXT DEFAULT '[]' NOT NULL,
     busy TEXT DEFAULT '' NOT NULL,
+    takes TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (

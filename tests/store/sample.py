@@ -71,6 +71,7 @@ _container = Container(
     covers=frozenset({"3"}),
     runs=frozenset({"web", "db"}),
     vouches=frozenset({KEY}),
+    takes=frozenset({"part.service"}),
     made_for=frozenset({"3"}),
     tied="has a hook",
 )

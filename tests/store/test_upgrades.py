@@ -61,6 +61,7 @@ OF_0_1_0 = replace(
             covers=frozenset[str](),
             runs=frozenset[str](),
             vouches=frozenset[ContainerKey](),
+            takes=frozenset[str](),
         )
         for key, c in sample.NODE.containers.items()
     },
@@ -159,7 +160,10 @@ def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Pa
         node = store.load()
     assert node.missing == {}
     boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
-    containers = {key: replace(c, vouches=frozenset[ContainerKey]()) for key, c in sample.NODE.containers.items()}
+    containers = {
+        key: replace(c, vouches=frozenset[ContainerKey](), takes=frozenset[str]())
+        for key, c in sample.NODE.containers.items()
+    }
     assert node == replace(
         sample.NODE, rings=RINGS, chips=boardless, missing={}, containers=containers, outages={}, reboot=None
     )

@@ -208,7 +208,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
     seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
     now = replace(
-        with_reach(goes_on, with_answer(known, _with_its_past(known, container, sure=sure))),
+        with_reach(goes_on, with_answer(known, _with_its_past(turn.node, container, sure=sure))),
         exit=_end(known, container),
         chips=agreed(turn, known, container, _since_its_start(goes_on, container, asked)),
         used=goes_on.used if goes_on is not None else frozenset(),
@@ -276,10 +276,13 @@ def _unless_marked(turn: Turn, container: Container) -> Hold | None:
     return turn.node.holds.get(container.key)
 
 
-def _with_its_past(known: Container | None, container: Container, *, sure: bool) -> Container:
+def _with_its_past(node: Node, container: Container, *, sure: bool) -> Container:
     """Return the container with what only the books know of it, or only a list tells."""
-    if known is None:
+    if (known := node.containers.get(container.key)) is None:
         return container
+    if not container.running or container.key in node.holds:
+        # systemd forgets a unit that is down, and with it whose part that was.
+        container = replace(container, takes=container.takes | known.takes)
     along = "" if container.running else known.along
     if not sure and container.run == known.run:
         container = replace(container, cut_off=known.cut_off, orphaned=known.orphaned)

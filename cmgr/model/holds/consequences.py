@@ -20,7 +20,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.lookup import Indexed
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.sentences.sentence import say
 
 SOON = timedelta(seconds=5)
@@ -32,13 +32,12 @@ def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
 
     Where no tie can be seen between two of one runtime, it is told, and stays wanted; not where perhaps nobody asked.
     """
-    end = now.exit
-    if known is None or end is None or (told := _told(known, end)) is None or not _is_news(known, now, told):
+    if known is None or (told := _told(known, now, turn.at)) is None or not _is_news(known, now, told[0]):
         return
-    now = turn.node.containers[now.key]
+    now, asked = turn.node.containers[now.key], now.exit is None or now.exit.asked
     stopped = [*_stopped(turn.node, told, known)]
-    tied = [c for c in stopped if _is_joined(c, now) or (end.asked and _is_tied(turn.node, c, now))]
-    along = tied or [c for c in stopped if end.asked and c.key.runtime == now.key.runtime]
+    tied = [c for c in stopped if _is_joined(c, now) or (asked and _is_tied(turn.node, c, now))]
+    along = tied or [c for c in stopped if asked and c.key.runtime == now.key.runtime]
     if tied and _is_ours(turn.node, now):
         text = say("hold.stopped-along", name=now.name, other=tied[0].name)
         _hold_with(turn, now, frozenset(c.key for c in tied), text)
@@ -58,12 +57,19 @@ def _tell(turn: Turn, now: Container, first: Container) -> None:
     turn.note(NoteKind.WARNING, text, turn.ring_for(first.chips), container=now.key)
 
 
-def _told(known: Container, end: Exit) -> datetime | None:
-    """Return when somebody else told it to end. Podman tells of no order: then an end that looks like one says it."""
+def _told(known: Container, now: Container, at: datetime) -> tuple[datetime, datetime] | None:
+    """Return since when and until when somebody else can have told it to end; None where nobody has.
+
+    Podman tells of no order: then an end that looks like one says it. systemd forgets a unit that has ended well.
+    """
+    if (end := now.exit) is None:
+        forgotten = known.key.runtime == SYSTEMD and known.running and not now.running
+        return (known.seen or known.since or at, at) if forgotten else None
     # In its grace podman calls it stopping, and says nothing yet of how it ends. A list may be earlier than that word.
     news = known.running or known.exit is None or known.exit.missed
     unsure = news and end.asked is None and not (end.missed or end.by_itself)
-    return end.told if end.asked else end.at if unsure else None
+    told = end.told if end.asked else end.at if unsure else None
+    return None if told is None else (told, told)
 
 
 def _is_news(known: Container, now: Container, told: datetime) -> bool:
@@ -73,7 +79,7 @@ def _is_news(known: Container, now: Container, told: datetime) -> bool:
     return known.running or (unsure and not ours)
 
 
-def _stopped(node: Node, told: datetime, known: Container) -> Iterator[Container]:
+def _stopped(node: Node, told: tuple[datetime, datetime], known: Container) -> Iterator[Container]:
     """Yield those that cmgr was stopping, or had just stopped, when somebody told another one to end.
 
     Where it is known when the life of that one (`known`) began: whoever was stopped before that is another matter.
@@ -84,8 +90,15 @@ def _stopped(node: Node, told: datetime, known: Container) -> Iterator[Container
             continue
         hold, halted = node.holds.get(key), container.halted
         if hold is not None and hold.state is HoldState.STOPPING and hold.attempt.told is not None:
-            halted = hold.attempt.told, told
-        if halted is not None and halted[0] <= told <= halted[1] + SOON and (began is None or began <= halted[0]):
+            halted = hold.attempt.told, told[1]
+        elif halted is None and hold is not None and hold.is_held_down and not hold.died and hold.down is not None:
+            halted = hold.since, hold.down  # In a life of cmgr before this one.
+        if (
+            halted is not None
+            and halted[0] <= told[1]
+            and told[0] <= halted[1] + SOON
+            and (began is None or began <= halted[0])
+        ):
             yield container
 
 

@@ -113,7 +113,9 @@ def _stop(turn: Turn, hold: Hold, forms: Forms) -> None:
     reason = _why(turn, hold, forms) or _why_in_episode(turn, hold)
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
-    _order(turn, replace(entered(hold, HoldState.STOPPING), reason=reason), command, hold.attempt.told or turn.at)
+    # A life of cmgr before this one has told it already, which the others that end because of it have heard.
+    told = hold.attempt.told or (hold.since if hold.state is HoldState.STOPPING else turn.at)
+    _order(turn, replace(entered(hold, HoldState.STOPPING), reason=reason), command, told)
     if not hold.attempt.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
         turn.tell(hold, say("hold.stop", name=hold.name, grace=hold.grace), NoteKind.ACTION)
 

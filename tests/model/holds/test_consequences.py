@@ -192,6 +192,29 @@ def test_units_that_systemd_stops_with_one_come_back_with_it_however_far_they_ha
     assert all(cmgr.booked(name, "systemd").running for name in ("llm.service", "web.service", "log.service"))
 
 
+@pytest.mark.parametrize("done", [False, True], ids=["in the stop", "after it"])
+def test_units_that_ended_along_while_cmgr_was_dead_come_back_too(done: bool) -> None:
+    # systemd has forgotten them by then: how they ended, when, and whose parts they were.
+    parts = ("web.service", "log.service")
+    llm = container("llm.service", 0, runtime="systemd", takes=frozenset({"web.service"}))
+    web = container("web.service", runtime="systemd", takes=frozenset({"log.service"}))
+    others = (container("log.service", runtime="systemd"), container("apart.service", runtime="systemd"))
+    cmgr = Cmgr(llm, web, *others, policy=SINGLE, runtimes=("systemd",))
+    cmgr.fault(0, REQUEST)
+    if done:
+        cmgr.run(StopContainer)
+    for name in ("llm.service", *parts, "apart.service"):
+        unit = cmgr.truth[key(name, "systemd")]
+        cmgr.truth[unit.key] = replace(unit, running=False, run="", exit=None, takes=frozenset())
+    cmgr.begin()
+    cmgr.run()
+    assert cmgr.held() == ["llm.service", "log.service", "web.service"]
+    cmgr.wait(70)
+    assert cmgr.held() == []
+    assert all(cmgr.booked(name, "systemd").running for name in ("llm.service", *parts))
+    assert not cmgr.booked("apart.service", "systemd").running
+
+
 def test_whoever_is_to_be_restarted_with_it_is_chips_or_not() -> None:
     cmgr = Cmgr(service("llm", 0), service("web", needs="llm"), service("gate", 4, needs="web"), policy=SINGLE)
     cmgr.wait(1)

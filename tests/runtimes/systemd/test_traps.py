@@ -219,7 +219,7 @@ def test_a_part_that_is_down_already_still_goes_with_the_unit_whose_stop_goes_on
     # systemd has forgotten the part by then, and with it whose part it was.
     bound = {"Unit_BindsTo": LLM.id, "Unit_After": LLM.id}
     waits = {"ExecStop": f"/bin/sh -c 'until [ -e {tmp_path}/go ]; do sleep 0.1; done'"}
-    world.define(LLM.id, **(waits if slow == LLM.id else {}))
+    world.define(LLM.id, (0,), **(waits if slow == LLM.id else {}))
     world.define("slow.service", (), **bound, **(waits if slow != LLM.id else {}))
     world.define("part.service", (), **bound)
     for unit in ("slow.service", "part.service"):

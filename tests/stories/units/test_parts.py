@@ -32,3 +32,20 @@ def test_whatever_systemd_stops_with_a_unit_is_started_with_it(
     eventually(lambda: service.cmgr("status", "--check").code == 0)
     for name in beside:
         world.stop(key(name))
+
+
+def test_they_are_started_with_it_though_cmgr_dies_in_the_stop(serve: Serve, world: SystemdWorld) -> None:
+    # systemd has forgotten the parts when the next life asks: it unloads a unit that has ended well.
+    beside = {part: {f"Unit_{way}": LLM, "Unit_After": LLM} for part, way in PARTS.items()}
+    service = serve({"levels.RestartRequest.reset_after": "1h"}, beside=beside, ExecStop="/bin/sleep 3")
+    service.inject(0, LATER)
+    eventually(lambda: world.systemd.property(LLM, "ActiveState") == "deactivating", why="its stop goes on")
+    service.kill9()
+    eventually(lambda: not any(world.running(key(name)) for name in (LLM, *PARTS)), why="they are down")
+    service.start()
+    eventually(lambda: all(service.container(part) for part in PARTS), why="cmgr holds them")
+    service.inject(0, LATER, assertion="cleared")
+    service.until_over()
+    eventually(lambda: all(world.running(key(name)) for name in (LLM, *PARTS)), why="they run again")
+    for name in beside:
+        world.stop(key(name))

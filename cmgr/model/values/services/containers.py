@@ -245,7 +245,7 @@ class Container:
     former: ThisLife[str] = ""
     met: ThisLife[frozenset[ContainerKey]] = frozenset()
     owner: ThisLife[str] = ""
-    takes: ThisLife[frozenset[str]] = frozenset()
+    takes: frozenset[str] = frozenset()
     halted: ThisLife[tuple[datetime, datetime] | None] = None
     along: ThisLife[str] = ""
     missed: ThisLife[frozenset[ChipId]] = frozenset()
