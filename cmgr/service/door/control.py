@@ -5,6 +5,7 @@ Rules:
    and moved into place when owner and mode are right. Its mode is the lock: who connects is answered, unless there
    are roles. Those who have one are let in by name, and nobody else.
 2. A socket on which somebody listens is never replaced; one that a dead service left is.
+3. Where somebody has removed it, as cleaners of temporary files do, it is made again.
 """
 
 import contextlib
@@ -13,11 +14,11 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from cmgr.config.settings import Config
-from cmgr.errors import ConfigError
+from cmgr.errors import ConfigError, chain
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import say
@@ -52,8 +53,11 @@ class ControlServer(Part):
         self._roles: Roles | None = None
         self._server = Server(routes, report, patience)
         self._closed_to = ""
+        self._gone = ""
         self._listening: socket.socket | None = None
         self._inode: tuple[int, int] | None = None
+        self.warn: Callable[[str], None] = lambda _line: None
+        """Is told that the socket was removed and is there again, if another is set before `start`."""
 
     def admit(self, roles: Roles) -> None:
         """Let those in, too, who have a role, to do what it allows. Before `start`."""
@@ -61,6 +65,9 @@ class ControlServer(Part):
 
     def start(self) -> None:
         """Listen. Raises `ConfigError` when the socket cannot be made, or another service listens on it."""
+        self._server.start(self._listen(), "control", THREADS)
+
+    def _listen(self) -> socket.socket:
         refuse_if_live(self._path)
         try:
             refuse_weak(self._path)
@@ -70,7 +77,19 @@ class ControlServer(Part):
                 f"cannot listen on {self._path}", hint="name another path with socket in the configuration"
             ) from error
         self._let_in()
-        self._server.start(self._listening, "control", THREADS)
+        return self._listening
+
+    def look(self) -> None:
+        """Listen anew where somebody has removed the socket."""
+        if self._listening is None or _found(self._path) == self._inode:
+            return
+        try:
+            self._server.move(self._listen())
+        except ConfigError as error:
+            self._gone = chain(error)
+            return
+        self._gone = ""
+        self.warn(f"somebody has removed {self._path}: it is there again")
 
     def configure(self, config: Config) -> None:
         if self._roles is not None:
@@ -78,7 +97,8 @@ class ControlServer(Part):
             self._let_in()
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("roles", say("trouble.roles"), self._closed_to)
+        yield from degraded("roles", say("trouble.roles"), self._closed_to)
+        yield from degraded(path := str(self._path), say("trouble.socket", path=path), self._gone)
 
     def _let_in(self) -> None:
         self._closed_to = ""
@@ -107,13 +127,13 @@ class ControlServer(Part):
         if listening is None:
             return
         with contextlib.suppress(OSError):
-            if _inode(self._path) == self._inode:
+            if _found(self._path) == self._inode:
                 self._path.unlink()
         self._server.close(CLOSE_SECONDS)
         listening.close()
 
 
-def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:
+def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int] | None]:
     make_directory(path, group)
     private = tempfile.mkdtemp(prefix=".", dir=path.parent)
     try:
@@ -126,7 +146,7 @@ def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, in
             listening.bind(str(unready))
             _guard(unready, group)
             listening.listen(BACKLOG)
-            inode = _inode(unready)
+            inode = _found(unready)
             unready.rename(path)
         except BaseException:
             listening.close()
@@ -144,6 +164,10 @@ def _guard(path: Path, group: int | None) -> None:
         path.chmod(0o600)
 
 
-def _inode(path: Path) -> tuple[int, int]:
-    found = path.lstat()
+def _found(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file there from every other; None: it cannot be reached."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
     return found.st_dev, found.st_ino

@@ -111,7 +111,7 @@ class PageDoor(ControlServer):
 
     def __init__(self, path: Path, pages: Pages, table: Iterable[Route], log: Log) -> None:
         super().__init__(path, for_the_page(pages, table), log.bug, group=GROUP)
-        self._shut, self._log = "", log
+        self._shut, self._log, self.warn = "", log, log.warn
 
     def start(self) -> None:
         try:
@@ -121,4 +121,5 @@ class PageDoor(ControlServer):
             self._log.warn(f"there is no page: {self._shut}")
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("web", say("trouble.no-page"), self._shut)
+        yield from degraded("web", say("trouble.no-page"), self._shut)
+        yield from super().troubles()

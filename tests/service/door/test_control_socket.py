@@ -10,11 +10,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from cmgr.errors import ConfigError, ServiceDown
+from cmgr.listener import spoken_to
 from cmgr.service.door.claim import listener
 from cmgr.service.door.client import get
 from cmgr.service.door.control import ControlServer
@@ -110,6 +112,45 @@ def test_close_leaves_the_socket_of_a_successor(path: Path, server: ControlServe
     with closing(successor):
         server.close()
         assert get(path, "status")["do"] == "status"
+
+
+def test_one_that_somebody_removes_is_there_again_and_that_is_said(path: Path, server: ControlServer) -> None:
+    said: list[str] = []
+    server.warn = said.append
+    with closing(spoken_to(str(path), PATIENCE)) as before:
+        asked(before)
+        for directory in (False, True):
+            path.unlink()
+            if directory:
+                path.parent.rmdir()
+            with pytest.raises(ServiceDown):
+                get(path, "status")
+            server.look()
+            assert get(path, "status")["do"] == "status"
+            assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+        asked(before)
+    server.look()
+    assert said == [f"somebody has removed {path}: it is there again"] * 2
+    assert not list(server.troubles())
+
+
+def test_what_lies_where_the_socket_was_is_left_and_told_until_it_is_gone(path: Path, server: ControlServer) -> None:
+    path.unlink()
+    path.write_text("mine")
+    server.look()
+    (trouble,) = server.troubles()
+    assert trouble.text == f"nobody new can ask the service: its socket {path} is not there"
+    assert trouble.why == f"cannot listen on {path}: there is a file that is not a socket"
+    assert path.read_text() == "mine"
+    path.unlink()
+    server.look()
+    assert get(path, "status")["do"] == "status"
+    assert not list(server.troubles())
+
+
+def asked(connection: HTTPConnection) -> None:
+    connection.request("GET", "/v1/status")
+    assert b"status" in connection.getresponse().read()
 
 
 def test_close_does_not_wait_for_ever_for_an_answer(path: Path) -> None:

@@ -121,6 +121,11 @@ class Reception:
         self._ring()
         self._thread.join(seconds)
 
+    def move(self, listening: socket.socket) -> None:
+        """Take connections in there from now on, and not where it was until now. Does not block. Any thread."""
+        listening.setblocking(False)
+        self._tell(lambda: self._moved(listening))
+
     def answer(self, guest: Guest, reply: Reply) -> None:
         """Send this to a guest that was handed over. Does not block. Any thread."""
         guest.unsent = guest.talk.answer(reply, last=self._closed)
@@ -222,6 +227,13 @@ class Reception:
         self._await_request(guest)
         if len(self._guests) > GUESTS or len(self._guests) + len(self._away) > CROWD:
             self._make_room()
+
+    def _moved(self, listening: socket.socket) -> None:
+        if not self._deaf_until:
+            self._selector.unregister(self._listening)
+            self._selector.register(listening, selectors.EVENT_READ, self._accept)
+        self._listening.close()
+        self._listening = listening
 
     def _turn_deaf(self) -> None:
         self._selector.unregister(self._listening)

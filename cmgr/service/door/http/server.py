@@ -74,6 +74,11 @@ class Server:
         reception.start()
         self._reception = reception
 
+    def move(self, listening: socket.socket) -> None:
+        """Listen there from now on; whoever is connected stays. After `start`. Does not block. Any thread."""
+        if self._reception is not None:
+            self._reception.move(listening)
+
     def close(self, seconds: float) -> None:
         """Take no request any more. Blocks up to so many seconds for answers under way. Safe to repeat."""
         reception, turns = self._reception, self._turns
