@@ -13,9 +13,6 @@ from concurrent.futures import Future
 IDLE = 10.0
 """Seconds after which a thread that nobody needs ends: longer than from one look at all chips to the next, mostly."""
 
-KEPT = 2
-"""So many stay for the next job: the first stops of a recovery."""
-
 Job = Callable[[], None]
 
 Begun = tuple[Future[None], Job]
@@ -31,18 +28,22 @@ class _Seat:
 
 
 class Pool:
-    """At most `most` threads, made as they are needed; all but a few end after a while. A job raises nothing."""
+    """At most `most` threads, made as they are needed; all but `kept` end after a while. A job raises nothing."""
 
-    def __init__(self, most: int, name: str) -> None:
+    def __init__(self, most: int, name: str, kept: int = 1) -> None:
         self._most = most
         self._name = name
+        self._kept = kept
         self._made = self._numbers = 0
         self._jobs: deque[Begun] = deque()
         self._idle: list[_Seat] = []
         self._lock = threading.Lock()
 
     def submit(self, job: Job) -> Future[None]:
-        """Have the job done soon. Does not block. A future that is cancelled in time is not begun. Any thread."""
+        """Have the job done soon. Does not block. A future that is cancelled in time is not begun. Any thread.
+
+        Where no thread can be begun the job waits for another's end; `RuntimeError`: there is no other.
+        """
         future: Future[None] = Future()
         with self._lock:
             if self._idle:
@@ -59,7 +60,14 @@ class Pool:
             name = f"{self._name}-{self._numbers}"
         # `Thread.start` waits until the thread runs. The thread that decides would wait so for each of the first
         # stops, among all those that are under way already: with 32 of them it took 200 ms.
-        _thread.start_new_thread(self._work, (name,))
+        try:
+            _thread.start_new_thread(self._work, (name,))
+        except RuntimeError:
+            with self._lock:
+                self._made -= 1
+                if not self._made:
+                    self._jobs.remove((future, job))
+                    raise
         return future
 
     def _work(self, name: str) -> None:
@@ -77,9 +85,9 @@ class Pool:
             if self._jobs:
                 return self._jobs.popleft()
             self._idle.append(seat)
-        while not seat.come.acquire(timeout=IDLE if self._made > KEPT else -1):
+        while not seat.come.acquire(timeout=IDLE if self._made > self._kept else -1):
             with self._lock:
-                if seat in self._idle and self._made > KEPT:
+                if seat in self._idle and self._made > self._kept:
                     self._idle.remove(seat)
                     self._made -= 1
                     return None

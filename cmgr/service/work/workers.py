@@ -62,6 +62,9 @@ from cmgr.service.work.pool import Pool
 RUNTIME_THREADS = 128
 """A stop may take its whole grace and none may wait for another's: a thread for each container of a large machine."""
 
+FIRST_STOPS = 2
+"""So many threads stay for them: none of a recovery waits until one is begun."""
+
 RING_THREADS = 64
 """A reset, and the look afterwards, may have to wait for an operator's hook: no other ring's may wait with it."""
 
@@ -100,7 +103,7 @@ class Workers:
         self._turns = threading.BoundedSemaphore(driver.concurrency)
         self._chips = Pool(driver.concurrency, "chips")
         self._rings = Pool(RING_THREADS, "rings")
-        self._containers = Pool(RUNTIME_THREADS, "containers")
+        self._containers = Pool(RUNTIME_THREADS, "containers", kept=FIRST_STOPS)
         self._fleet = Pool(FLEET_THREADS, "fleet")
         self._machine = Pool(1, "machine")  # The last order is carried out last.
 

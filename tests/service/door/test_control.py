@@ -333,6 +333,32 @@ def test_many_clients_at_once_each_get_their_own_answer(path: Path) -> None:
     assert told == [{"n": n} for n in range(200)]
 
 
+def test_a_thread_that_answers_ends_when_nobody_asks_any_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cmgr.service.work.pool.IDLE", 0.01)
+    running = ControlServer(
+        path, [Route("GET", "/v1/thread", "thread", lambda _: {"is": threading.get_native_id()}, "")], group=NO_GROUP
+    )
+    running.start()
+    with closing(running):
+        for _ in range(2):
+            thread = Path(f"/proc/self/task/{get(path, 'thread')['is']}")
+            eventually(lambda thread=thread: not thread.exists())  # type: ignore[misc]
+
+
+@pytest.mark.usefixtures("server")
+def test_where_no_thread_can_be_begun_the_one_that_takes_requests_in_answers(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("_thread.start_new_thread", none)
+    for _ in range(2):
+        assert get(path, "status")["do"] == "status"
+    monkeypatch.undo()
+    assert get(path, "status")["do"] == "status"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -39,7 +39,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.ports import DriverFact, Halt, RuntimeFact
-from cmgr.service.work.pool import KEPT, Pool
+from cmgr.service.work.pool import Pool
 from cmgr.service.work.workers import RUNTIME_THREADS, Workers
 from tests.support.waiting import PATIENCE, eventually
 
@@ -303,9 +303,12 @@ def test_a_pool_makes_a_thread_only_when_all_others_are_busy() -> None:
         assert gone or future.result(PATIENCE) is None
 
 
-def test_threads_of_a_pool_that_nobody_needs_end_but_for_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kept", [0, 2])
+def test_threads_of_a_pool_that_nobody_needs_end_but_for_those_that_are_kept(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cmgr.service.work.pool.IDLE", 0.01)
-    pool = Pool(8, "ends")
+    pool = Pool(8, "ends", kept)
     for most in (8, 1, 8):
         met = threading.Barrier(most)
 
@@ -314,7 +317,29 @@ def test_threads_of_a_pool_that_nobody_needs_end_but_for_a_few(monkeypatch: pyte
 
         for future in [pool.submit(job) for _ in range(most)]:
             future.result(PATIENCE)
-        eventually(lambda: pool._made == len(pool._idle) == KEPT)
+        eventually(lambda: pool._made == len(pool._idle) == kept)
+
+
+def test_where_no_thread_can_be_begun_a_job_waits_for_the_others_and_is_refused_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pool, go_on, met = Pool(4, "none"), threading.Event(), list[bool]()
+    monkeypatch.setattr("_thread.start_new_thread", none)
+    with pytest.raises(RuntimeError):
+        pool.submit(go_on.set)
+    monkeypatch.undo()
+    first = pool.submit(lambda: met.append(go_on.wait(PATIENCE)))
+    monkeypatch.setattr("_thread.start_new_thread", none)
+    second = pool.submit(lambda: None)
+    assert not second.done()
+    go_on.set()
+    first.result(PATIENCE)
+    second.result(PATIENCE)
+    assert met == [True]
+    assert pool._made == 1
 
 
 def test_a_job_is_given_to_the_last_thread_that_has_become_idle_so_that_the_others_can_end() -> None:

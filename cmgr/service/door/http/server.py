@@ -2,9 +2,9 @@
 
 import select
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 
 from cmgr.config.roles import Role
 from cmgr.errors import CmgrError
@@ -27,6 +27,7 @@ from cmgr.service.door.routes import (
     language_in,
     status_of,
 )
+from cmgr.service.work.pool import Pool
 
 Report = Callable[[str, BaseException], None]
 
@@ -52,25 +53,31 @@ class Server:
         self._patience = patience
         self._reception: Reception | None = None
         self._turns: Turns[tuple[Guest, Asked]] | None = None
-        self._threads: tuple[threading.Thread, ...] = ()
+        self._under_way: set[Future[None]] = set()
 
     def start(self, listening: socket.socket, name: str, threads: int) -> None:
-        """Serve there, on so many threads beside the one that takes requests in. Does not block."""
+        """Serve there, on at most so many threads beside the one that takes requests in. Does not block."""
         turns = self._turns = Turns(threads, kept=1 if listening.family == socket.AF_UNIX else 0)
+        pool = Pool(threads, name, kept=0)
+
+        def take(guest: Guest, asked: Asked) -> None:
+            turns.put(guest.peer.whose, (guest, asked))
+            try:
+                answered = pool.submit(lambda: self._serve(reception, turns))
+            except RuntimeError:  # There can be no more threads just now: the others wait, but all are answered.
+                self._serve(reception, turns)
+                return
+            self._under_way.add(answered)
+            answered.add_done_callback(self._under_way.discard)
+
         reception = Reception(
             listening,
-            lambda guest, asked: turns.put(guest.peer.whose, (guest, asked)),
+            take,
             self._patience,
             name,
             lambda peer: self._role(peer) > Role.NONE,
         )
         reception.wrap = self.wrap
-        self._threads = tuple(
-            threading.Thread(target=self._serve, args=(reception, turns), name=f"{name}-{n}", daemon=True)
-            for n in range(threads)
-        )
-        for thread in self._threads:
-            thread.start()
         reception.start()
         self._reception = reception
 
@@ -88,8 +95,7 @@ class Server:
         until = time.monotonic() + seconds
         reception.close(seconds)
         turns.close()
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
+        wait([*self._under_way], max(0.0, until - time.monotonic()))
 
     def followed(self) -> bool:
         """Return whether somebody reads a stream. Any thread."""
@@ -101,15 +107,18 @@ class Server:
             self._reception.tell(data)
 
     def _serve(self, reception: Reception, turns: Turns[tuple[Guest, Asked]]) -> None:
-        while (item := turns.take()) is not None:
-            guest, asked = item
-            # It may have waited here for long: what nobody waits for any more is not done.
-            reply = _NOBODY if _has_left(guest) else self._reply(guest, asked)
-            turns.done(guest.peer.whose)
-            if reply is None:
-                reception.stream(guest, LINES)
-            else:
-                reception.answer(guest, reply)
+        """Answer whoever's turn it is: each request has one thread come, and each takes one of them."""
+        item = turns.take()
+        if item is None:
+            return
+        guest, asked = item
+        # It may have waited here for long: what nobody waits for any more is not done.
+        reply = _NOBODY if _has_left(guest) else self._reply(guest, asked)
+        turns.done(guest.peer.whose)
+        if reply is None:
+            reception.stream(guest, LINES)
+        else:
+            reception.answer(guest, reply)
 
     def _reply(self, guest: Guest, asked: Asked) -> Reply | None:
         """Return the answer; None: it is a stream."""
