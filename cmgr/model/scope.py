@@ -157,7 +157,9 @@ class Scope(NamedTuple):
 def widest_scope(node: Node, ring: Ring, at: datetime) -> Scope:
     """Return who is to be down if nobody refuses to go."""
     due = [f for f in handled_faults(node, ring) if (time := stop_due(node, f)) is not None and time <= at]
-    return scope_for(node, ring, due if shut(node, ring, due, at) is None else [])
+    scope = scope_for(node, ring, due if shut(node, ring, due, at) is None else [])
+    # Of chips that failed their test no fault may be left: who has come since is in the way of the next reset.
+    return scope._replace(faulty=scope.faulty | (ring.failed.keys() - node.isolations.keys()))
 
 
 def scope_for(node: Node, ring: Ring, faults: Iterable[Fault]) -> Scope:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import Note, NoteKind, ResetRing, RunTest, StartContainer
+from cmgr.model.values.messages.commands import Note, NoteKind, ResetRing, RunTest, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.view.status import containers
 from tests.model.builders import RESET, RING, Cmgr, container, names
@@ -18,13 +18,14 @@ WORDS = "npu-smi ended with code 1: NPU 1 is slow"
 
 def until_tested(cmgr: Cmgr) -> RunTest:
     """Let everything happen until chips are being tested."""
-    while not any(isinstance(c, RunTest) for c in cmgr.pending):
+    for _ in range(1000):
+        if tests := [c for c in cmgr.pending if isinstance(c, RunTest)]:
+            return tests[0]
         cmgr.wait(0.5, run=False)
-        kinds = {type(c) for c in cmgr.pending} - {RunTest}
-        if any(isinstance(c, RunTest) for c in cmgr.pending):
-            break
-        cmgr.run(*kinds) if kinds else None
-    return next(c for c in cmgr.pending if isinstance(c, RunTest))
+        kinds = {type(c) for c in cmgr.pending}
+        if kinds and RunTest not in kinds:
+            cmgr.run(*kinds)
+    raise AssertionError("they are not tested")
 
 
 def fails(cmgr: Cmgr, words: Mapping[int, str]) -> None:
@@ -71,6 +72,17 @@ def test_a_chip_that_fails_is_reset_again_and_its_ring_waits_for_that() -> None:
     cmgr.wait(60)
     assert (cmgr.phase(), cmgr.held(), dict(cmgr.node.isolations)) == (Phase.HEALTHY, [], {})
     assert cmgr.notes(NoteKind.CLOSED)[-1].startswith("episode 1 is over: recovered")
+
+
+def test_who_comes_to_chips_that_have_failed_is_stopped_for_their_next_reset() -> None:
+    cmgr = faulty()
+    fails(cmgr, {1: WORDS})
+    assert not any(cmgr.node.faults.values()), "the reset has cleared it"
+    cmgr.sees(container("c", 2))
+    until_tested(cmgr)
+    assert (names(cmgr.log, StopContainer)[-1], len(cmgr.sent(ResetRing))) == ("c", 2)
+    cmgr.wait(60)
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("c").running) == (Phase.HEALTHY, [], True)
 
 
 def test_one_that_fails_to_the_end_of_the_budget_is_isolated_with_the_words_of_the_test() -> None:
