@@ -107,7 +107,7 @@ class Service:
         clock, put, database = self._clock, self._inbox.put, Path(config.state_dir) / NAME
         catalog = load_catalog(config, log.warn)
         add = self._add
-        self._timetable = add(Timetable(config, lambda: datetime.now(UTC), clock.drift, put))
+        self._timetable = add(Timetable(config, lambda: datetime.now(UTC), clock.drift, put, log.say))
         if told := take_along(database):
             log.warn(told)
         store = self._store = open_store(database, heard.right)

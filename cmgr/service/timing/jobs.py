@@ -97,15 +97,13 @@ class Jobs(Part):
 
 
 def machine_zone() -> tzinfo:
-    """Return the machine's time zone. Raises `ConfigError`."""
-    from apscheduler.triggers.cron import CronTrigger
+    """Return the machine's time zone as it is now. Raises `ConfigError`."""
+    from tzlocal import reload_localzone
 
     try:
-        zone = CronTrigger().timezone
+        return reload_localzone()
     except (LookupError, ValueError, OSError) as error:  # tzlocal has found something wrong in /etc.
         raise ConfigError("cannot tell the time zone of this machine", hint="set time_zone") from error
-    assert isinstance(zone, tzinfo)
-    return zone
 
 
 def next_shown(moments: Collection[Moments], zone: tzinfo, after: datetime) -> datetime | None:

@@ -1,10 +1,14 @@
 """The calendar's word: which windows are open now by the system's clock, and when that ends or the next one opens."""
 
+import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from cmgr.config.settings import Config
+from cmgr.errors import ConfigError
 from cmgr.model.values.handling.calendar import Moments, Opening, Window, shows
 from cmgr.model.values.messages.facts import CalendarRead
 from cmgr.service.part import Part
@@ -19,6 +23,8 @@ GRACE = timedelta(minutes=10)
 STEP = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 
+_ZONE = Path("/etc/localtime")
+
 
 class Timetable(Part):
     """The windows of a configuration. The deciding thread only.
@@ -32,15 +38,19 @@ class Timetable(Part):
         clock: Callable[[], datetime],
         drift: Callable[[], timedelta],
         put: Callable[[CalendarRead], None],
+        say: Callable[[str], None] = lambda _line: None,
     ) -> None:
-        """Raises `ConfigError`."""
+        """`say` is told of another time zone of the machine. Raises `ConfigError`."""
         self._put = put
+        self._say = say
+        self._set = _set()
         self._clock = clock
         self._drift = drift
         self.configure(config)
 
     def configure(self, config: Config) -> None:
         """Go by these windows from now on. Raises `ConfigError`, and then nothing has changed."""
+        self._config = config
         windows = config.windows()
         drills = {row.drill().occasion: row.when.moments for row in config.drills}
         used = windows or drills
@@ -64,9 +74,19 @@ class Timetable(Part):
 
     def look(self) -> None:
         """Tell if it differs from what was returned last."""
+        if (found := _set()) != self._set:
+            self._follow(found)
         before = self._openings
         if self.read() != before:
             self._put(CalendarRead(self._openings))
+
+    def _follow(self, found: object) -> None:
+        """Go by the time zone that the machine has been given."""
+        time.tzset()  # For what is written in local time: glibc looks at the file only then.
+        with suppress(ConfigError):  # Whoever sets it is in the midst of that: the next look tries again.
+            self.configure(self._config)
+            self._set = found
+            self._say(f"the time zone of the machine was set: it is {time.tzname[0]} now")
 
     def _opening(self, name: str, now: datetime, known: Opening | None) -> Opening:
         moments = [moment for window in self._windows[name] for moment in window.moments]
@@ -99,3 +119,11 @@ class Timetable(Part):
         while at < now + FARTHEST and shows(moments, at.astimezone(self._zone)):
             at += MINUTE
         return at.astimezone(self._zone)
+
+
+def _set() -> object:
+    """Return what differs when the machine is given another time zone: by a link or a file elsewhere, or in place."""
+    with suppress(OSError):
+        link, file = _ZONE.lstat(), _ZONE.stat()
+        return link.st_dev, link.st_ino, link.st_mtime_ns, file.st_dev, file.st_ino, file.st_mtime_ns
+    return None

@@ -5,6 +5,7 @@ import sys
 import threading
 from dataclasses import replace
 from datetime import timedelta
+from importlib import import_module
 from queue import SimpleQueue
 
 import pytest
@@ -74,6 +75,7 @@ def test_when_the_system_clock_was_set_the_job_is_done_at_once(*, early: bool) -
 
 
 def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    import_module("apscheduler.schedulers")  # Of a package that is not loaded, what is put there is taken away.
     monkeypatch.setattr(timing, "AGAIN", 0.01)
     monkeypatch.setitem(sys.modules, "apscheduler.schedulers.background", None)
     put: SimpleQueue[Fact] = SimpleQueue()
