@@ -242,6 +242,7 @@ def _a_container_is_asked(world: World) -> None:
 def _answers(world: World, real: Real, answer: str, *, old: bool = False) -> None:
     assert real.ready is not None
     said = "HTTP 200" if answer == HEALTHY else "refused"
+    real.ailed = real.ailed or (answer == UNHEALTHY and real.heal is not None)
     world.step(Answered(real.key, f"life {real.life - old}", real.ready, answer, said))
 
 
