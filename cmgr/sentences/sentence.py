@@ -11,8 +11,8 @@ Rules:
 
 A catalog is a file of JSON for each language and area, by id. In a message `{name}` is an argument as it is, and
 `{name:kind}` is shown as one of `KINDS` (`own`: of a text for each of `LANGUAGES`, the language's own), as a word of
-the catalog (`word`), or, with a bar, as the first for one or the second for any other number, or length of a list:
-`{names:runs|run}`.
+the catalog or a sentence (`word`), or, with a bar, as the first for one or the second for any other number, or
+length of a list: `{names:runs|run}`.
 """
 
 import json
@@ -242,11 +242,11 @@ def _shown(language: str, kind: str, part: Any) -> str:
     if "|" in kind:
         one, _, many = kind.partition("|")
         return one if (part if isinstance(part, int) else len(part)) == 1 else many
-    if kind == "word":
+    if kind == "word" and not isinstance(part, Sentence):
         return catalog(language).get(f"word.{part}", str(part))
     if kind in _BETWEEN:
         return _BETWEEN[kind][language].join(in_language(each, language) for each in part)
-    if kind:
+    if kind and kind != "word":
         return str(KINDS[kind][language](part))
     return in_language(part, language) if isinstance(part, str) else str(part)
 

@@ -36,7 +36,7 @@ def findings(config: Config) -> Iterator[Finding]:
 
 def _receivers(config: Config) -> Iterator[Finding]:
     for receiver in config.alarms.receivers:
-        what = f"alarms {receiver.format}"
+        what = say("check.alarms", format=receiver.format)
         try:
             url = address_of(receiver)
             for path in (receiver.token_file, receiver.secret_file):
@@ -79,16 +79,17 @@ def _hooks(directory: str) -> Iterator[Finding]:
     if not directory:
         return
     for hook in hook_files.HOOKS:
+        what = say("check.hook", name=hook)
         for path in hook_files.commands(directory, hook):
             why = hook_files.objection(path, directory)
             if not hook_files.is_enabled(path):
                 hint = say("check.or-remove", command=f"chmod u+x {path}")
-                yield Finding(f"hook {hook}", WARNING, say("check.hook-off", path=str(path)), hint)
+                yield Finding(what, WARNING, say("check.hook-off", path=str(path)), hint)
             elif why:
                 text = say("check.not-run", path=str(path), why=why.reason)
-                yield Finding(f"hook {hook}", ERROR, text, why.hint)
+                yield Finding(what, ERROR, text, why.hint)
             else:
-                yield Finding(f"hook {hook}", OK, str(path))
+                yield Finding(what, OK, str(path))
     for name in hook_files.strangers(directory):
         hint = say("check.hooks-are", names=hook_files.HOOKS, directory="NAME.d")
         yield Finding("hooks", WARNING, say("check.no-hook", path=f"{directory}/{name}"), hint)

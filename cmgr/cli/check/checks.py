@@ -211,20 +211,20 @@ def _runtimes(
         names = tuple(name for name, path in sockets.items() if path.is_socket()) or tuple(sockets)
     for name in names:
         if name == "sim":
-            yield Finding("runtime sim", OK, say("check.simulated", count=len(config.sim.containers)))
+            yield Finding(say("check.runtime", name=name), OK, say("check.simulated", count=len(config.sim.containers)))
         elif name == "docker":
             yield from _docker(sockets[name], [row for row in rows if row["runtime"] == name])
         else:
-            yield _listening(f"runtime {name}", sockets[name])
+            yield _listening(say("check.runtime", name=name), sockets[name])
     for trouble in troubles:
         # Of one that was used before, and whose socket is gone, only the service knows.
         if trouble["kind"] == "runtime" and trouble["about"] not in names:
             text = say("word.because", what=trouble["text"], why=trouble["why"])
-            yield Finding(f"runtime {trouble['about']}", WARNING, text, trouble["hint"])
+            yield Finding(say("check.runtime", name=trouble["about"]), WARNING, text, trouble["hint"])
 
 
 def _docker(path: Path, rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
-    found = _listening("runtime docker", path)
+    found = _listening(say("check.runtime", name="docker"), path)
     if found.state != OK:
         yield found
         return

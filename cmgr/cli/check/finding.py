@@ -35,7 +35,7 @@ def of_error(what: str, error: CmgrError) -> Finding:
 def row(found: Finding) -> "shapes.Finding":
     """Return the finding as programs read it."""
     told: shapes.Finding = asdict(found)  # type: ignore[assignment]  # Its fields have these names.
-    if said := messages(text=found.text, hint=found.hint):
+    if said := messages(what=found.what, text=found.text, hint=found.hint):
         told["messages"] = said
     return told
 
@@ -47,7 +47,9 @@ def lines(found: Sequence[Finding], width: int, language: str = ENGLISH) -> list
         return in_language(text, language)
 
     head = [said(word) for word in (say("check.state"), say("check.what"), say("check.found"))]
-    table = [(said(_STATES[f.state]), f.what, "\n".join(map(said, _told(f)))) for f in found]
+    table = [
+        (said(_STATES[f.state]), said(say("label.word", word=f.what)), "\n".join(map(said, _told(f)))) for f in found
+    ]
     errors = sum(f.state == ERROR for f in found)
     rest = len(found) - errors - sum(f.state == OK for f in found)
     return [*render.table(head, table, width), "", said(say("check.sum", errors=errors, warnings=rest))]

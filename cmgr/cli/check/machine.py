@@ -22,7 +22,7 @@ DEAF_HINT = say("check.sources")
 def sources(config: Config, told: "list[shapes.Source] | None") -> Iterator[Finding]:
     """Yield each source. `told`: how they do, as the service says; None where it does not run, and they are asked."""
     for source in _asked(config) if told is None else told:
-        what, why = f"machine {source['name']}", source["why"]
+        what, why = say("check.source", name=source["name"]), source["why"]
         if not source["on"]:
             missed = AUTO not in config.machine.sources
             yield Finding(what, WARNING if missed else OK, say("check.off", why=why), DEAF_HINT if missed else "")

@@ -16,6 +16,8 @@ from cmgr.service.door.claim import GROUP, gid_of
 from cmgr.service.door.http.peer_roles import groups_of
 from cmgr.service.door.orders.chips import named_user
 
+UNIX_GROUP = say("check.unix-group")
+
 
 def findings(config: Config, database: Path) -> Iterator[Finding]:
     yield _group(config)
@@ -34,10 +36,10 @@ def _group(config: Config) -> Finding:
         text = say("check.no-group", group=GROUP)
         if config.driver == "sim":
             # For drills and tours that is as it should be; the packages make the group on an appliance.
-            return Finding("group", OK, text)
+            return Finding(UNIX_GROUP, OK, text)
         add, join = f"groupadd --system {GROUP}", f"usermod -aG {GROUP} USER"
-        return Finding("group", WARNING, text, say("check.make-group", add=add, join=join))
-    return Finding("group", OK, say("check.group-may", group=GROUP, members=members))
+        return Finding(UNIX_GROUP, WARNING, text, say("check.make-group", add=add, join=join))
+    return Finding(UNIX_GROUP, OK, say("check.group-may", group=GROUP, members=members))
 
 
 def _holder(key: str, holder: Holder | Reporter, directory: Path) -> Finding:

@@ -27,7 +27,7 @@ def units(config: Config) -> Iterator[Finding]:
     try:
         found = {unit.name: unit for unit in open_units(config, names).list()}
     except CmgrError as error:
-        yield of_error("runtime systemd", error)
+        yield of_error(say("check.runtime", name="systemd"), error)
         return
     yield from _covered(config.systemd.units, found)
     for name, driver in stopped.items():

@@ -1,6 +1,7 @@
 """The findings of `cmgr check` are in the language of the person who types it; a program has English, and messages."""
 
 import json
+import re
 
 import pytest
 
@@ -33,8 +34,17 @@ def test_so_is_what_stands_around_recoveries(home: Home) -> None:
     assert "令牌未加密就发往 http://alarms.example\n" in told
     assert "提示：使用 https\n" in told
     assert "提示：钩子有 before_stop、" in told
-    assert "metrics  " in told
-    assert "已关闭\n" in told
+    assert re.search(r"^正常  指标 +已关闭$", told, re.MULTILINE)
+
+
+def test_so_is_what_was_looked_at(home: Home) -> None:
+    home.configure('alarms.receivers = [{format = "teams", url = "https://alarms.example/x"}]')
+    told = home.here("check").out
+    subjects = [line.split()[1] for line in told.splitlines() if line.startswith(("正常", "警告", "错误"))]
+    assert {"配置", "策略", "驱动", "环", "容器运行时", "告警", "数据库", "目录", "用户组"} <= {*subjects}
+    assert [subject for subject in subjects if subject.isascii()] == []
+    found = {each["what"]: each for each in json.loads(home.here("check", "--json").out)["findings"]}
+    assert found["alarms teams"]["messages"]["what"] == {"id": "check.alarms", "args": {"format": "teams"}}
 
 
 def test_so_is_what_a_tried_program_lacks(home: Home) -> None:
