@@ -10,6 +10,9 @@ from cmgr.shortcut import INTERRUPTED, PATHS, given, locale
 
 USAGE = 2
 
+REFUSALS = ("UsageError", "BadParameter", "MissingParameter", "NoSuchOption", "BadOptionUsage", "BadArgumentUsage")
+"""The classes of typer and click, which are two of each name, that say what is wrong with a command line."""
+
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 fine, 1 failed, 2 usage, 3 service down, 4 not well, 5 it hangs."""
@@ -115,11 +118,18 @@ def _print(error: CmgrError) -> None:
 def _other(error: Exception) -> int:
     import typer
 
+    from cmgr.sentences.sentence import CHINESE, ENGLISH, in_language, language_of
+
     if isinstance(error, typer.Abort):
         return INTERRUPTED
     show = getattr(error, "show", None)
     if callable(show):  # The refusals of typer and of click, which show themselves with the usage.
-        show()
+        if language_of(locale()) == ENGLISH or type(error).__name__ not in REFUSALS:
+            show()
+        else:
+            from cmgr.cli.text import refusals
+
+            _say("\n".join(in_language(line, CHINESE) for line in refusals.lines(error)))
         return USAGE
     if sys.flags.dev_mode:
         raise error

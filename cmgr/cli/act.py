@@ -109,7 +109,7 @@ def _looked(options: RunOptions) -> "shapes.Check":
         ended = subprocess.run(command, capture_output=True, check=False, timeout=CHECK_SECONDS)  # noqa: S603
         found: shapes.Check = json.loads(ended.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
-        raise CmgrError("cannot check", hint="cmgr check") from error
+        raise CmgrError(say("error.cannot-check"), hint="cmgr check") from error
     for each in found["findings"]:
         each["text"], each["hint"] = restored(each, "text"), restored(each, "hint")
     return found
@@ -125,14 +125,14 @@ def inject(options: InjectOptions) -> None:
 
     of_machine = options.chip == MACHINE
     if not of_machine and not (options.chip.isascii() and options.chip.isdigit()):
-        raise misused(f"{options.chip[:40]!r} is neither the number of a chip nor {MACHINE}")
+        raise misused(say("usage.no-chip-or-machine", text=repr(options.chip[:40]), machine=MACHINE))
     if options.part is not None and not of_machine:
-        raise misused(f"--part is for faults of the machine: cmgr inject {MACHINE} CODE --part NAME")
+        raise misused(say("usage.of-machine", option="--part", command=f"cmgr inject {MACHINE} CODE --part NAME"))
     if options.clear and options.once:
-        raise misused("--clear and --once exclude each other")
+        raise misused(say("usage.exclude", names=["--clear", "--once"]))
     code = normal_code(options.code)
     if code is None:
-        raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}")
+        raise misused(say("usage.no-code", text=repr(options.code[:40]), forms=FORMS))
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     if of_machine:
         where: dict[str, object] = {"part": options.part} if options.part else {}

@@ -1,6 +1,7 @@
 """The commands by name."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from cmgr.cli import options as own_options
 from cmgr.cli.options import Output, command
 from cmgr.cli.text import out
 from cmgr.cli.text.others import OTHERS
+from cmgr.sentences.sentence import say
 
 EPILOG = "Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong."
 
@@ -99,8 +101,13 @@ class Commands(TyperGroup):
                 formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in shown])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] in OTHERS and not ctx.resilient_parsing:
-            ctx.fail(f"No such command {args[0]!r}. Here that is: {OTHERS[args[0]]}")
+        word = args[0]
+        if word not in self.commands and not word.startswith("-") and not ctx.resilient_parsing:
+            if word in OTHERS:
+                ctx.fail(say("usage.others", name=repr(word), ours=OTHERS[word]))
+            if like := [repr(each) for each in get_close_matches(word, self.commands)]:
+                ctx.fail(say("usage.no-command-but", name=repr(word), like=like))
+            ctx.fail(say("usage.no-command", name=repr(word)))
         return super().resolve_command(ctx, args)
 
 

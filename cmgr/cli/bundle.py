@@ -19,6 +19,7 @@ from cmgr.cli.options import Common, argument, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.service.timing.period import quarter_of
 
 if TYPE_CHECKING:
@@ -55,19 +56,19 @@ def bundle(options: BundleOptions) -> None:
         name = options.out.name.partition(".")[0] or "cmgr"
         pack(file, name, made)
         size = file.tell()
-    out.lines([f"{options.out}: {len(made)} files, {max(1, size // 1000)} kB"])
-    out.remark(
-        "what looks like a secret is not in it; containers may write more into their logs than can be known:"
-        " look through it before you give it away"
-    )
+    told = say("usage.bundle-made", path=str(options.out), count=len(made), size=max(1, size // 1000))
+    out.lines([out.spoken(told)])
+    out.remark(say("usage.bundle-look-through"))
 
 
 @contextmanager
 def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
     """Give a file that becomes the one of this path when all is written, and that only its owner can read."""
     if os.path.isdir(path):  # Unlike that of Path it says no where looking is not allowed.
-        raise CmgrError(f"cannot write {path}: it is a directory")
-    taken = CmgrError(f"cannot write {path}: it is there already", hint="name another, or add --force")
+        raise CmgrError(say("error.cannot-write-to", path=str(path), why=say("error.is-directory")))
+    taken = CmgrError(
+        say("error.cannot-write-to", path=str(path), why=say("error.is-there")), hint=say("error.to-overwrite")
+    )
     if not force and os.path.lexists(path):
         raise taken
     try:
@@ -76,7 +77,7 @@ def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
     except FileExistsError:
         raise taken from None
     except OSError as error:
-        raise CmgrError(f"cannot write {path}: {error.strerror or error}") from None
+        raise CmgrError(say("error.cannot-write-to", path=str(path), why=error.strerror or str(error))) from None
 
 
 def _parts(options: BundleOptions) -> "Iterator[Part]":

@@ -54,11 +54,11 @@ def fleet(options: FleetOptions) -> int:
         from cmgr.cli.founding import found
 
         if options.watch:
-            raise typer.BadParameter("--watch is for showing")
+            raise typer.BadParameter(say("usage.for-showing", option="--watch"))
         (found.setup if options.what == "setup" else found.join)(options)
         return 0
     if options.what != "status":
-        raise typer.BadParameter(f"{options.what!r} is not status, {' or '.join(FOUNDING)}")
+        raise typer.BadParameter(say("error.none-of", name=repr(options.what), those=["status", *FOUNDING]))
 
     def read() -> tuple["group_shapes.Fleet", list[str]]:
         told = cast("group_shapes.Fleet", source.answer(options, "fleet?nodes=true"))
@@ -114,7 +114,7 @@ def _misuse(options: GroupOptions) -> str:
         ),
         (deed != "restart" and options.wait, "--wait goes with restart"),
         (deed is None and options.dry_run, f"--dry-run goes with {', '.join(DEEDS)}"),
-        (deed is not None and options.watch, "--watch is for showing"),
+        (deed is not None and options.watch, say("usage.for-showing", option="--watch")),
     )
     return next((why for is_wrong, why in rows if is_wrong), "")
 

@@ -256,7 +256,7 @@ def cancel(options: CancelOptions) -> int:
     the machine that is taken back is not announced again within a day.
     """
     if (options.chips is None) is not options.reboot:
-        raise typer.BadParameter("give CHIPS, or --reboot")
+        raise typer.BadParameter(say("usage.give", names=["CHIPS", "--reboot"]))
     if options.chips is None:
         told = cast("slot_shapes.RebootCancelled", _given(options, "cancel", reboot=True))
         out.told([say("order.reboot-called-off", what=told["what"])])
@@ -282,9 +282,9 @@ def resume(options: ResumeOptions) -> int:
     """
     names = options.containers or []
     if options.all_ is bool(names):
-        raise typer.BadParameter("give a CONTAINER or --all")
+        raise typer.BadParameter(say("usage.give", names=["CONTAINER", "--all"]))
     if options.wait and options.all_:
-        raise typer.BadParameter("--wait goes with a CONTAINER")
+        raise typer.BadParameter(say("usage.goes-with", names=["--wait"], other="CONTAINER"))
     if options.all_:
         _resume_all(cast("shapes.AllResumed", _given(options, "resume", all=True)))
         return 0
@@ -313,7 +313,7 @@ def forget(options: ForgetOptions) -> None:
     """
     names = options.containers or []
     if bool(names) + (options.runtime is not None) + (options.chip is not None) != 1:
-        raise typer.BadParameter("give a CONTAINER, --runtime or --chip")
+        raise typer.BadParameter(say("usage.give", names=["CONTAINER", "--runtime", "--chip"]))
     if options.runtime is not None:
         _forget_runtime(cast("shapes.RuntimeForgotten", _given(options, "forget", runtime=options.runtime)))
         return
@@ -353,7 +353,7 @@ def maintenance(options: MaintenanceOptions) -> None:
     """
     on = options.switch is Switch.ON
     if options.length is not None and not on:
-        raise typer.BadParameter("--for goes with on")
+        raise typer.BadParameter(say("usage.goes-with", names=["--for"], other="on"))
     seconds = None if options.length is None else source.length("--for", options.length).total_seconds()
     answer = _given(options, "maintenance", on=on, seconds=seconds)
     told = cast("shapes.MaintenanceOrdered", answer)
@@ -372,7 +372,7 @@ def acknowledge(options: AcknowledgeOptions) -> None:
     Most troubles end when they are over. One whose end nobody can see, such as a damaged database, is told until this.
     """
     if options.all_ is (options.trouble is not None):
-        raise typer.BadParameter("give a TROUBLE or --all")
+        raise typer.BadParameter(say("usage.give", names=["TROUBLE", "--all"]))
     answer = _given(options, "acknowledge", trouble=options.trouble, all=options.all_)
     out.told([say("order.acknowledged", trouble=name) for name in cast("shapes.Acknowledged", answer)["troubles"]])
 

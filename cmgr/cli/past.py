@@ -13,6 +13,7 @@ from cmgr.cli.options import ON_CHIPS, Common, HistoryFormat, Showing, argument,
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.service.door import records
 from cmgr.service.door.client import follow, status
 from cmgr.view.text import reading, texts, timeline
@@ -86,15 +87,15 @@ def history(options: HistoryOptions) -> None:
     The timeline has every decision with its reason and its time. Works without the service.
     """
     if options.all and options.episode is not None:
-        raise typer.BadParameter("--all and EPISODE exclude each other")
+        raise typer.BadParameter(say("usage.exclude", names=["--all", "EPISODE"]))
     if options.all and (options.outcome or options.sort or options.as_names):
-        raise typer.BadParameter("--outcome, --sort and -o name are for episodes, and --all shows lines")
+        raise typer.BadParameter(say("usage.of-episodes", names=["--outcome", "--sort", "-o name"], other="--all"))
     is_picture = options.output is HistoryFormat.SVG
     if is_picture and options.episode is None:
-        raise typer.BadParameter("-o svg draws one episode: cmgr history EPISODE -o svg")
+        raise typer.BadParameter(say("usage.draws-one", option="-o svg", command="cmgr history EPISODE -o svg"))
     if options.episode is not None:
         if options.as_names or _is_sought(options):
-            raise typer.BadParameter("-o name and what narrows a list do not go with EPISODE")
+            raise typer.BadParameter(say("usage.one-episode", option="-o name", argument="EPISODE"))
         if is_picture:
             _draw(options, options.episode)
         else:
@@ -112,7 +113,7 @@ def history(options: HistoryOptions) -> None:
             shown = len(found["episodes"])
             _list(options, found, page)
     if options.limit is None and shown == LIMIT:
-        out.remark(f"the newest {LIMIT}; --limit N shows more")
+        out.remark(say("usage.newest", limit=LIMIT, option="--limit N"))
 
 
 def _list(options: HistoryOptions, found: "shapes.Episodes", page: texts.Page) -> None:
@@ -189,7 +190,8 @@ def _concerns(options: EventsOptions, path: str) -> Concerns:
     known = status(path)
     named = name is not None or group is not None
     if named and not any(_is_meant(row, name, group) for row in known["containers"]):
-        raise CmgrError(f"cannot find {f'group {group}' if name is None else name}", hint="cmgr status lists them")
+        missing = say("error.find-no-group", group=group or "") if name is None else say("error.cannot-find", name=name)
+        raise CmgrError(missing, hint=say("error.status-lists-them"))
 
     def concerns(line: "shapes.HistoryLine") -> bool:
         nonlocal known

@@ -13,7 +13,7 @@ from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.errors import chain as error_chain
-from cmgr.sentences.sentence import LANGUAGES
+from cmgr.sentences.sentence import LANGUAGES, say
 from cmgr.service.door.client import get, order
 from cmgr.shortcut import code_of
 from cmgr.view.text import reading, texts
@@ -50,9 +50,9 @@ def status(options: StatusOptions | source.Asked) -> int:
     tables have these alone; the first line and --check are of the whole machine.
     """
     if options.watch + options.check + options.nagios > 1:
-        raise misused("--watch, --check and -o nagios exclude each other")
+        raise misused(say("usage.exclude", names=["--watch, --check", "-o nagios"]))
     if options.watch and (options.as_names or _is_narrowed(options)):
-        raise misused("--watch shows the whole machine: without -o name, names, chips, a group and --unhealthy")
+        raise misused(say("usage.shows-whole", option="--watch", output="-o name", other="--unhealthy"))
     if options.nagios:
         return _for_nagios(options)
     if options.watch:
@@ -86,7 +86,7 @@ def _narrowed(options: StatusOptions | source.Asked, whole: shapes.Status) -> sh
     chips = None if options.chip is None else frozenset[int](source.chips_of([options.chip]))
     wish = sift.Wish(tuple(options.names or ()), chips, options.group, options.unhealthy)
     if unknown := sift.unknown(whole, wish):
-        raise CmgrError(f"cannot show {', '.join(unknown)}: there is none", hint="cmgr status has them all")
+        raise CmgrError(say("error.show-none", names=unknown), hint=say("error.status-has-all"))
     return sift.status(whole, wish)
 
 
@@ -103,12 +103,14 @@ def _for_nagios(options: StatusOptions | source.Asked) -> int:
 def chips(options: ChipsOptions) -> int:
     """Show the chips: health, faults, users."""
     if options.count is not None and not options.available:
-        raise misused("--count goes with --available")
+        raise misused(say("usage.goes-with", names=["--count"], other="--available"))
     if options.available and (options.chips or options.unhealthy or options.watch or options.as_names):
-        raise misused("CHIPS, --unhealthy, --watch and -o name do not go with --available")
+        raise misused(say("usage.goes-not-with", names=["CHIPS, --unhealthy, --watch", "-o name"], other="--available"))
     if options.policy or options.model or options.reserve:
         if options.count is None:
-            raise misused("--policy, --model and --reserve go with --available --count N")
+            raise misused(
+                say("usage.goes-with", names=["--policy, --model", "--reserve"], other="--available --count N")
+            )
         _reserved(options, options.count)
         return 0
     if options.available:
@@ -132,7 +134,7 @@ def _listed(options: ChipsOptions | FaultsOptions, read: Callable[[], Table[Any]
         emit(options, told, lines, names)
         return told.code
     if options.as_names:
-        raise misused("--watch and -o name exclude each other")
+        raise misused(say("usage.exclude", names=["--watch", "-o name"]))
     from cmgr.cli.text import watch
 
     def now() -> tuple[object, list[str]]:
@@ -147,7 +149,7 @@ def _wanted(spelled: Sequence[str] | None, there: Iterable[int]) -> frozenset[in
     known = frozenset(there)
     wanted = known if not spelled else frozenset[int](source.chips_of(spelled))
     if missing := wanted - known:
-        raise CmgrError(f"cannot show chip {runs(missing)}: there is none", hint="cmgr chips lists them")
+        raise CmgrError(say("error.show-no-chip", chip=runs(missing)), hint=say("error.chips-lists"))
     return wanted
 
 
@@ -182,10 +184,11 @@ def explain(options: ExplainOptions) -> None:
     from cmgr.model.values.handling.catalog import FORMS, normal_code
 
     if options.lang not in (None, *LANGUAGES):
-        raise misused(f"--lang is one of {', '.join(LANGUAGES)}")
+        raise misused(say("usage.one-of", name="--lang", those=[*LANGUAGES]))
     code = normal_code(options.code)
     if code is None:
-        raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}; cmgr show NAME explains a container")
+        wrong = say("usage.no-code", text=repr(options.code[:40]), forms=FORMS)
+        raise misused(say("usage.explains-container", what=wrong, command="cmgr show NAME"))
     try:
         answer = source.answer(options, f"explain/{quote(code)}")
         told = source.Told(cast("shapes.Explanation", answer), source.SERVICE)
@@ -219,13 +222,13 @@ def _available(options: ChipsOptions) -> None:
     # Only the service knows which processes are on a chip, so the database is no substitute here.
     told = cast("shapes.Chips", get(source.socket_of(options), "chips"))
     free = {chip["id"]: chip["ring"] for chip in told["chips"] if chip["available"]}
-    hint = "cmgr chips shows who uses which"
+    hint = say("error.chips-shows-users")
     if not free:
         # An empty line would start a container without any chip.
-        raise CmgrError("cannot find a chip that is healthy and unused", hint=hint)
+        raise CmgrError(say("error.no-chip-unused"), hint=hint)
     wanted = len(free) if options.count is None else options.count
     if len(free) < wanted:
-        raise CmgrError(f"cannot find {wanted} healthy unused chips: there are {len(free)}", hint=hint)
+        raise CmgrError(say("error.too-few-unused", wanted=wanted, free=len(free)), hint=hint)
     chosen = _of_few_rings(free, wanted)
     by_id = {chip["id"]: chip["number"] for chip in told["chips"]}
     numbers = [by_id[chip] for chip in chosen]

@@ -56,7 +56,7 @@ def slot(options: SlotOptions) -> None:
         out.result(told, together.slots(told, page(options)), options.as_json)
         return
     if options.name is None:
-        raise typer.BadParameter("give a NAME")
+        raise typer.BadParameter(say("usage.give", names=["NAME"]))
     if options.deed is SlotDeed.ADOPT:
         _adopt(options, options.name)
         return
@@ -68,7 +68,7 @@ def slot(options: SlotOptions) -> None:
             out.told([say("order.slot-made", slot=name, chips=runs(made["chips"]), device=made["device"])])
         case SlotDeed.ASSIGN:
             if chips is None:
-                raise typer.BadParameter("give CHIPS")
+                raise typer.BadParameter(say("usage.give", names=["CHIPS"]))
             given = order(path, "slot-assign", slot=name, chips=chips, stop=options.stop)
             out.told(_assigned(cast("slot_shapes.SlotAssigned", given)))
         case SlotDeed.REMOVE:
@@ -90,8 +90,8 @@ def _adopt(options: SlotOptions, name: str) -> None:
     config = source.configuration(options)
     docker = cdi_of(config.docker.socket)
     if not docker.known:
-        hint = "Docker 28 or later does"
-        raise CmgrError(f"cannot put {name} on a slot: Docker {docker.version} knows no CDI", hint=hint)
+        told = say("error.docker-knows-no-cdi", name=name, version=docker.version)
+        raise CmgrError(told, hint=say("error.docker-does"))
     container, image = described(config.docker.socket, name)
     made = adoption(container, image, name)
     out.lines([f"docker stop {name}", f"docker rename {name} {name}-before", made.command, f"docker start {name}"])

@@ -200,7 +200,7 @@ def chips_of(texts: Iterable[str]) -> frozenset[ChipId]:
     try:
         return chips_in(",".join(texts))
     except ValueError as part:
-        raise misused(f"{str(part)!r} is no chip, and no list of chips such as 4,5 or 0-3") from part
+        raise misused(say("usage.no-chips", text=repr(str(part)), such=["4,5", "0-3"])) from part
 
 
 def length(option: str, text: str) -> timedelta:
@@ -211,7 +211,7 @@ def length(option: str, text: str) -> timedelta:
         found: timedelta = duration(text)
         now() - found
     except (ValueError, OverflowError) as error:
-        raise misused(f"{option} {text[:40]!r} is not a length of time such as 24h, 30m or 90d") from error
+        raise misused(say("usage.no-length", option=option, text=repr(text[:40]), such=["24h, 30m", "90d"])) from error
     return found
 
 

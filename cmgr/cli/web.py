@@ -14,9 +14,10 @@ from cmgr.cli.options import Common, option
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import language_of, say
 from cmgr.service.door.client import post
+from cmgr.shortcut import locale
 from cmgr.view.text.render import Face
-from cmgr.words import counted
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -25,6 +26,7 @@ LISTEN = "127.0.0.1:9478"
 DOOR = "/run/cmgr-web/door.sock"
 USER = "cmgr-web"
 
+_SERVED = "systemctl --no-reload enable --now cmgr-web.socket"
 _LISTENS = "0A"
 """TCP_LISTEN, as /proc/net/tcp has it."""
 
@@ -48,24 +50,31 @@ def web(options: WebOptions) -> int:
     the command line may open it: the link is worth a session of 12 h in your name, so give it to nobody.
     """
     if options.serve and options.end:
-        raise typer.BadParameter("--serve and --end exclude each other")
+        raise typer.BadParameter(say("usage.exclude", names=["--serve", "--end"]))
     if options.serve:
         # Of cmgr's commands this one alone loads a server.
         from cmgr.web.serve import Place, run
 
         place = Place(str(options.door), options.listen, tuple(options.name or ()), options.idle)
-        return run(place, lambda at: out.error(f"the page is at {at}; cmgr web --listen {at} prints the link"))
+        return run(place, _say_where)
     if options.end:
         ended = cast("slot_shapes.SessionsEnded", post(source.socket_of(options), "web/end"))
-        out.told([f"ended: {counted(ended['sessions'], 'session')} of the page"])
+        out.told([say("usage.sessions-ended", count=ended["sessions"])])
         return 0
     _look_who_listens(options.listen)
     told = cast("slot_shapes.Ticket", post(source.socket_of(options), "web/ticket"))
-    until, port = Face(source.now()).when(told["ends"]), options.listen.rpartition(":")[2]
+    until, port = (
+        Face(source.now(), None, language_of(locale())).when(told["ends"]),
+        options.listen.rpartition(":")[2],
+    )
     out.lines([f"http://{options.listen}/#t={told['ticket']}"])
-    out.error(f"for you alone, once, until {until}; from another machine first:")
+    out.error(out.spoken(say("usage.for-you-alone", until=until)))
     out.error(f"  ssh -L {port}:{options.listen} {socket.gethostname()}")
     return 0
+
+
+def _say_where(at: str) -> None:
+    out.error(out.spoken(say("usage.page-is-at", at=at, command=f"cmgr web --listen {at}")))
 
 
 def _look_who_listens(listen: str) -> None:
@@ -76,16 +85,16 @@ def _look_who_listens(listen: str) -> None:
     owners = _owners(port)
     if not owners:
         raise CmgrError(
-            f"cannot open the page: nobody listens on {listen}",
-            hint="systemctl --no-reload enable --now cmgr-web.socket; without systemd: cmgr web --serve",
+            say("error.page-not-served", listen=listen),
+            hint=say("error.to-serve-page", command=_SERVED, other="cmgr web --serve"),
         )
     trusted = {0, os.geteuid()}
     with suppress(KeyError):
         trusted.add(pwd.getpwnam(USER).pw_uid)
     if strangers := owners - trusted:
         raise CmgrError(
-            f"cannot open the page: user {min(strangers)} listens on {listen}, who is not {USER}",
-            hint=f"see who that is: ss -ltnp 'sport = :{port}'",
+            say("error.page-of-others", uid=min(strangers), listen=listen, user=USER),
+            hint=say("error.see-who", command=f"ss -ltnp 'sport = :{port}'"),
         )
 
 

@@ -61,6 +61,7 @@ AREAS = (
     "symptom",
     "trouble",
     "trust",
+    "usage",
     "word",
 )
 """The beginnings of ids up to the first dot: a file of its own in each catalog."""

@@ -55,7 +55,7 @@ def test_wrong_usage_ends_with_2_and_a_hint(home: Home, words: tuple[str, ...]) 
     ("words", "said"),
     [
         (("maintenance", "off", "--for", "2h"), "--for goes with on"),
-        (("resume",), "give a CONTAINER or --all"),
+        (("resume",), "give CONTAINER or --all"),
         (("explain", "0"), f"'0' is not a fault code: {FORMS}; cmgr show NAME explains a container"),
     ],
 )
@@ -86,3 +86,37 @@ def test_no_command_is_described_in_half_a_sentence(home: Home) -> None:
     shown = home.cmgr("--help").out.partition("\nLook:\n")[2]
     assert "Have the configuration and fault tables read again." in shown
     assert "..." not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nonsense",), "没有命令 'nonsense'"),
+        (("statu",), "没有命令 'statu'；您要的是不是 'status'、'setup'？"),
+        (("ps",), "没有命令 'ps'。在这里是：cmgr status"),
+        (("status", "--sor", "name"), "没有选项 --sor；相近的有 --json、--socket、--sort"),
+        (("status", "--nonsense"), "没有选项 --nonsense"),
+        (("history", "--limit", "0"), "'--limit' 必须是不小于 1 的数字"),
+        (("history", "one"), "'[EPISODE]' 必须是数字"),
+        (("history", "1", "--all"), "--all、EPISODE 不能同时使用"),
+        (("status", "--sort", "x"), "'--sort' 必须是 name、status、since、chips 之一"),
+        (("isolate", "3"), "缺少 '--reason'"),
+        (("maintenance", "off", "--for", "2h"), "--for 要与 on 一起使用"),
+        (("version", "more"), "无法理解：Got unexpected extra argument(s) (more)"),
+    ],
+)
+def test_whoever_reads_chinese_is_told_in_chinese_what_is_wrong_with_a_line(
+    home: Home, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    told = home.cmgr(*words)
+    command = "cmgr" if words[0] in ("nonsense", "statu", "ps") else f"cmgr {words[0]}"
+    assert (told.code, told.out) == (2, "")
+    usage, tip, blank, *error = told.err.splitlines()
+    assert usage.startswith(f"用法：{command} [OPTIONS]")
+    assert (tip, blank, error) == (f"帮助：{command} --help", "", [f"错误：{said}"])
+
+
+def test_so_is_an_option_that_lacks_its_value(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert home.cmgr("status", "-o").err == "错误：选项 -o 后面要有值\n"

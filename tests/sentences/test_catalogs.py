@@ -31,12 +31,59 @@ TYPED = re.compile(
 )
 """Words that stand in every language as they are typed: options, settings."""
 
-_NAMES = (
-    "BMC CDI CHIP ConfigMap Ctrl Deployments Docker GPU JSON MHz NVIDIA Replicas RestartNPU SeparateNPU active cmgr "
-    "conmon critical dmesg dockerd false id logrotate major minor never pid podman ranktable ringRecover root runtimes "
-    "shutdown singleRecover Bus Microsoft NTP UTF beat cert https webhook "
-)
-NAMES = {*_NAMES.split(), "CDI", "compose", "etcd", "sudo", "systemd", "true", "uid", "UTC"}
+NAMES = {
+    "active",
+    "beat",
+    "BMC",
+    "Bus",
+    "CDI",
+    "cert",
+    "CHIP",
+    "cmgr",
+    "compose",
+    "ConfigMap",
+    "conmon",
+    "critical",
+    "Ctrl",
+    "Deployments",
+    "dmesg",
+    "Docker",
+    "dockerd",
+    "etcd",
+    "false",
+    "GPU",
+    "https",
+    "id",
+    "JSON",
+    "kB",
+    "logrotate",
+    "major",
+    "MHz",
+    "Microsoft",
+    "minor",
+    "NAME",
+    "never",
+    "NTP",
+    "NVIDIA",
+    "pid",
+    "podman",
+    "ranktable",
+    "Replicas",
+    "RestartNPU",
+    "ringRecover",
+    "root",
+    "runtimes",
+    "SeparateNPU",
+    "shutdown",
+    "singleRecover",
+    "sudo",
+    "systemd",
+    "true",
+    "uid",
+    "UTC",
+    "UTF",
+    "webhook",
+}
 
 OTHERWISE = {"symptom.little-space": {"spare"}, "decider.needs-network": {"down"}}
 """Words of the table that have another meaning in these messages."""

@@ -11,6 +11,7 @@ from cmgr.cli.show import page
 from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.service.door import records
 from cmgr.service.timing.period import Period, period, quarter_of
 from cmgr.view.text import downtime as texts
@@ -46,11 +47,12 @@ def downtime(options: DowntimeOptions) -> int:
     Each service counts for itself, and not what a person has ended. Works without the service.
     """
     if options.quarter and options.when is not None:
-        raise misused("--quarter and WHEN exclude each other")
+        raise misused(say("usage.exclude", names=["--quarter", "WHEN"]))
     try:
         asked = quarter_of(source.now()) if options.when is None else period(options.when)
-    except ValueError as error:
-        raise misused(f"{error}: such as 2026, 2026-Q4, 2026-11, 2026-11-29") from None
+    except ValueError:
+        such = ["2026", "2026-Q4", "2026-11", "2026-11-29"]
+        raise misused(say("usage.no-period", text=repr(f"{options.when:.20}"), such=such)) from None
     told, sheet = read(options, asked), page(options)
     text = texts.sheet if options.output is DowntimeFormat.HTML else texts.downtime
     if told.origin != source.SERVICE:

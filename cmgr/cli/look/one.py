@@ -9,6 +9,7 @@ from cmgr.cli.options import NEEDED, Showing, argument
 from cmgr.cli.show import emit, page
 from cmgr.cli.source import misused
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.view.text import reading, sheet
 
 if TYPE_CHECKING:
@@ -40,19 +41,19 @@ def show(options: ShowOptions) -> int:
 def _meant(options: ShowOptions) -> tuple[str, str]:
     first, *rest = options.words
     if len(rest) > 1:
-        raise misused(f"give one NAME, and before it at most one of {', '.join(KINDS)}")
+        raise misused(say("usage.one-name", kinds=[*KINDS]))
     if rest and first not in KINDS:
-        raise misused(f"{first[:40]!r} is none of {', '.join(KINDS)}")
+        raise misused(say("error.none-of", name=repr(first[:40]), those=[*KINDS]))
     if rest:
         return first, rest[0]
     found = reading.fitting(source.read(options, "status").value, first)
     if len(found) > 1:
-        which = " or ".join(f"cmgr show {kind} {typed}" for kind, _, typed in found)
-        raise misused(f"{first[:40]!r} is {len(found)} things: {which}")
+        which = [f"cmgr show {kind} {typed}" for kind, _, typed in found]
+        raise misused(say("usage.several", text=repr(first[:40]), count=len(found), which=which))
     if found:
         return found[0][0], found[0][1]
     if first in KINDS:
-        raise misused(f"give a NAME: cmgr show {first} NAME")
+        raise misused(say("usage.give-name", command=f"cmgr show {first} NAME"))
     return ("chip" if _is_number(first) else "container"), first
 
 
@@ -62,7 +63,7 @@ def _is_number(text: str) -> bool:
 
 def _number(kind: str, text: str) -> int:
     if not _is_number(text):
-        raise misused(f"{text[:40]!r} is not a number: cmgr show {kind} NUMBER")
+        raise misused(say("usage.no-number", text=repr(text[:40]), command=f"cmgr show {kind} NUMBER"))
     return int(text)
 
 

@@ -17,10 +17,7 @@ BY_SEVERITY = "severity"
 NAMES = ("Xid", "SXid")
 """The names under which some makes of chips number their faults, as their people write them."""
 
-FORMS = (
-    "1 to 8 hexadecimal digits, not all 0, such as 80E24E00, a name and a number, such as Xid 79, words of the "
-    "machine's own, such as raid-degraded, or an alarm of its BMC, such as ALM-0x0300000D"
-)
+FORMS = say("usage.code-forms", digits="80E24E00", number="Xid 79", words="raid-degraded", alarm="ALM-0x0300000D")
 """The forms of a code, for a message about a text that is none."""
 
 _HEX = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,8})")
