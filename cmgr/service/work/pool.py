@@ -6,12 +6,17 @@ that hangs would keep a service that was told to end for as long as that call ma
 
 import _thread
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 
-IDLE = 10.0
-"""Seconds after which a thread that nobody needs ends: longer than from one look at all chips to the next, mostly."""
+IDLE = 2.0
+"""Seconds after which a thread that nobody needs ends: longer than from one look at a chip that boots to the next."""
+
+PATIENCE = 0.25
+"""Seconds that jobs wait for the few threads of a pool; then each of them has one of its own."""
 
 Job = Callable[[], None]
 
@@ -28,12 +33,18 @@ class _Seat:
 
 
 class Pool:
-    """At most `most` threads, made as they are needed; all but `kept` end after a while. A job raises nothing."""
+    """At most `most` threads, made as they are needed; all but `kept` end after a while. A job raises nothing.
 
-    def __init__(self, most: int, name: str, kept: int = 1) -> None:
+    `few`: of jobs that are short, unless they hang, so many are done at once. Those that have waited for a while are
+    done beside those that hang.
+    """
+
+    def __init__(self, most: int, name: str, kept: int = 1, few: int | None = None) -> None:
         self._most = most
+        self._few = most if few is None else few
         self._name = name
         self._kept = kept
+        self._late = False
         self._made = self._numbers = 0
         self._jobs: deque[Begun] = deque()
         self._idle: list[_Seat] = []
@@ -53,30 +64,54 @@ class Pool:
                 seat.come.release()
                 return future
             self._jobs.append((future, job))
-            if self._made >= self._most:
+            late = self._made >= self._few
+            if self._made >= self._most or (late and self._late):
                 return future
+            self._late = late
             self._made += 1
-            self._numbers += 1
-            name = f"{self._name}-{self._numbers}"
-        # `Thread.start` waits until the thread runs. The thread that decides would wait so for each of the first
-        # stops, among all those that are under way already: with 32 of them it took 200 ms.
         try:
-            _thread.start_new_thread(self._work, (name,))
+            self._begin(late)
         except RuntimeError:
             with self._lock:
-                self._made -= 1
                 if not self._made:
                     self._jobs.remove((future, job))
                     raise
         return future
 
-    def _work(self, name: str) -> None:
-        threading.current_thread().name = name
+    def _begin(self, late: bool) -> None:
+        """Begin a thread that was counted. Raises `RuntimeError`."""
+        # `Thread.start` waits until the thread runs. The thread that decides would wait so for each of the first
+        # stops, among all those that are under way already: with 32 of them it took 200 ms.
+        try:
+            _thread.start_new_thread(self._work, (late,))
+        except RuntimeError:
+            with self._lock:
+                self._made -= 1
+                self._late = self._late and not late
+            raise
+
+    def _work(self, late: bool) -> None:
+        with self._lock:
+            self._numbers += 1
+            threading.current_thread().name = f"{self._name}-{self._numbers}"
+        if late:
+            self._help()
         while (found := self._next()) is not None:
             future, job = found
             if future.set_running_or_notify_cancel():
                 job()
                 future.set_result(None)
+
+    def _help(self) -> None:
+        """Wait for the few that have jobs; then have each job that none of them has come to done beside theirs."""
+        time.sleep(PATIENCE)
+        with self._lock:
+            self._late = False
+            more = max(0, min(len(self._jobs) - 1, self._most - self._made))
+            self._made += more
+        for _ in range(more):
+            with suppress(RuntimeError):  # It waits for one of those that there are.
+                self._begin(late=False)
 
     def _next(self) -> Begun | None:
         """Return the next job; None: the thread is to end."""

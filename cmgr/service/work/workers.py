@@ -65,6 +65,9 @@ RUNTIME_THREADS = 128
 FIRST_STOPS = 2
 """So many threads stay for them: none of a recovery waits until one is begun."""
 
+FEW_READS = 4
+"""So many rings are read at once, unless they hang: all are due at the same moment, and each takes milliseconds."""
+
 RING_THREADS = 64
 """A reset, and the look afterwards, may have to wait for an operator's hook: no other ring's may wait with it."""
 
@@ -101,7 +104,7 @@ class Workers:
         self._lock = threading.Lock()
         self._under_way: dict[Future[None], Action] = {}
         self._turns = threading.BoundedSemaphore(driver.concurrency)
-        self._chips = Pool(driver.concurrency, "chips")
+        self._chips = Pool(driver.concurrency, "chips", few=FEW_READS)
         self._rings = Pool(RING_THREADS, "rings")
         self._containers = Pool(RUNTIME_THREADS, "containers", kept=FIRST_STOPS)
         self._fleet = Pool(FLEET_THREADS, "fleet")

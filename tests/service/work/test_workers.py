@@ -1,5 +1,6 @@
 """The threads that carry actions out: every action is answered exactly once, whatever happens."""
 
+import _thread
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -357,3 +358,52 @@ def test_a_job_is_given_to_the_last_thread_that_has_become_idle_so_that_the_othe
         eventually(lambda: len(pool._idle) == 4)
         pool.submit(note).result(PATIENCE)
     assert len(names) == 1
+
+
+def test_short_jobs_that_come_at_once_share_a_few_threads() -> None:
+    pool, gate = Pool(16, "shares", few=4), threading.Event()
+
+    def wait() -> None:
+        gate.wait(PATIENCE)
+
+    pool.submit(wait)
+    jobs = [pool.submit(lambda: None) for _ in range(15)]
+    for future in jobs:
+        future.result(PATIENCE)
+    assert pool._made <= 5, "four, and one that looks whether those hang"
+    gate.set()
+
+
+def test_jobs_behind_those_that_hang_are_done_beside_them_up_to_the_bound() -> None:
+    pool, all_hang = Pool(8, "hang", few=2), threading.Barrier(8)
+
+    def hang() -> None:
+        all_hang.wait(PATIENCE)
+
+    for future in [pool.submit(hang) for _ in range(8)]:
+        future.result(PATIENCE)
+    assert not all_hang.broken, "all eight hung at the same time"
+    assert pool._made == 8
+
+
+def test_where_none_can_be_begun_jobs_behind_a_hang_are_done_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cmgr.service.work.pool.PATIENCE", 0.01)
+    pool, hangs = Pool(4, "after", few=1), threading.Event()
+    begin, begun = _thread.start_new_thread, list[object]()
+
+    def wait() -> None:
+        hangs.wait(PATIENCE)
+
+    def two(function: Callable[..., object], args: tuple[object, ...]) -> int:
+        if len(begun) == 2:
+            raise RuntimeError("can't start new thread")
+        begun.append(function)
+        return begin(function, args)
+
+    monkeypatch.setattr("_thread.start_new_thread", two)
+    jobs = [pool.submit(wait) for _ in range(6)]
+    eventually(lambda: not pool._late)
+    hangs.set()
+    for future in jobs:
+        future.result(PATIENCE)
+    eventually(lambda: pool._made == len(pool._idle))
