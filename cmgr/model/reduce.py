@@ -418,6 +418,7 @@ def _container_not_ahead(container: Container, at: datetime) -> Container:
         since=min(container.since or at, at),
         paused=None if paused is None else min(paused, at),
         unsteady=None if unsteady is None else min(unsteady, at),
+        halted=tuple(min(each, at) for each in container.halted),
         steady={chip: since and min(since, at) for chip, since in container.steady.items()},
     )
 

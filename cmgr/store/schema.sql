@@ -81,6 +81,7 @@ CREATE TABLE containers (
     lost TEXT DEFAULT '[]' NOT NULL,
     busy TEXT DEFAULT '' NOT NULL,
     takes TEXT DEFAULT '[]' NOT NULL,
+    halted TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE downtime (
@@ -279,6 +280,7 @@ CREATE TABLE kept_containers (
     lost TEXT DEFAULT '[]' NOT NULL,
     busy TEXT DEFAULT '' NOT NULL,
     takes TEXT DEFAULT '[]' NOT NULL,
+    halted TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (

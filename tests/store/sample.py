@@ -72,6 +72,7 @@ _container = Container(
     runs=frozenset({"web", "db"}),
     vouches=frozenset({KEY}),
     takes=frozenset({"part.service"}),
+    halted=(NOW, NOW),
     made_for=frozenset({"3"}),
     tied="has a hook",
 )

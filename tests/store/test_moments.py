@@ -42,7 +42,8 @@ AHEAD = {
 """Deadlines: after the restart each is at most as far ahead as it was, or as it is where that begins anew."""
 
 PAST = {
-    "Container.paused", "Container.since", "Container.steady", "Container.unsteady", "Fault.changed", "Fault.risen",
+    "Container.halted", "Container.paused", "Container.since", "Container.steady", "Container.unsteady",
+    "Fault.changed", "Fault.risen",
     "Group.began", "Group.since", "Healing.given_up", "Healing.since", "Healing.times", "Isolation.clean_since",
     "MachineFault.changed", "Maintenance.since", "Outage.since", "Outage.up", "Reboot.since", "ResetOrder.at",
     "Restraint.kept",

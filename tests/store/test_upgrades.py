@@ -62,6 +62,7 @@ OF_0_1_0 = replace(
             runs=frozenset[str](),
             vouches=frozenset[ContainerKey](),
             takes=frozenset[str](),
+            halted=(),
         )
         for key, c in sample.NODE.containers.items()
     },
@@ -161,7 +162,7 @@ def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Pa
     assert node.missing == {}
     boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
     containers = {
-        key: replace(c, vouches=frozenset[ContainerKey](), takes=frozenset[str]())
+        key: replace(c, vouches=frozenset[ContainerKey](), takes=frozenset[str](), halted=())
         for key, c in sample.NODE.containers.items()
     }
     assert node == replace(

@@ -280,8 +280,8 @@ def _with_its_past(node: Node, container: Container, *, sure: bool) -> Container
     """Return the container with what only the books know of it, or only a list tells."""
     if (known := node.containers.get(container.key)) is None:
         return container
-    if not container.running or container.key in node.holds:
-        # systemd forgets a unit that is down, and with it whose part that was.
+    if not container.running or container.key in node.holds or known.seen is None:
+        # systemd forgets a unit that is down, and with it whose part that was: in cmgr's last life, perhaps.
         container = replace(container, takes=container.takes | known.takes)
     along = "" if container.running else known.along
     if not sure and container.run == known.run:

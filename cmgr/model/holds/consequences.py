@@ -32,7 +32,7 @@ def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
 
     Where no tie can be seen between two of one runtime, it is told, and stays wanted; not where perhaps nobody asked.
     """
-    if known is None or (told := _told(known, now, turn.at)) is None or not _is_news(known, now, told[0]):
+    if known is None or (told := _told(turn.node, known, now, turn.at)) is None or not _is_news(known, now, told[0]):
         return
     now, asked = turn.node.containers[now.key], now.exit is None or now.exit.asked
     stopped = [*_stopped(turn.node, told, known)]
@@ -57,14 +57,14 @@ def _tell(turn: Turn, now: Container, first: Container) -> None:
     turn.note(NoteKind.WARNING, text, turn.ring_for(first.chips), container=now.key)
 
 
-def _told(known: Container, now: Container, at: datetime) -> tuple[datetime, datetime] | None:
+def _told(node: Node, known: Container, now: Container, at: datetime) -> tuple[datetime, datetime] | None:
     """Return since when and until when somebody else can have told it to end; None where nobody has.
 
     Podman tells of no order: then an end that looks like one says it. systemd forgets a unit that has ended well.
     """
     if (end := now.exit) is None:
         forgotten = known.key.runtime == SYSTEMD and known.running and not now.running
-        return (known.seen or known.since or at, at) if forgotten else None
+        return (known.seen or node.alive or at, at) if forgotten else None
     # In its grace podman calls it stopping, and says nothing yet of how it ends. A list may be earlier than that word.
     news = known.running or known.exit is None or known.exit.missed
     unsure = news and end.asked is None and not (end.missed or end.by_itself)
@@ -75,7 +75,7 @@ def _told(known: Container, now: Container, at: datetime) -> tuple[datetime, dat
 def _is_news(known: Container, now: Container, told: datetime) -> bool:
     """Return whether its end is news, or that somebody else than cmgr had asked for it."""
     unsure = known.run == now.run and (known.exit is None or known.exit.asked is None)
-    ours = now.halted is not None and now.halted[0] <= told <= now.halted[1]
+    ours = bool(now.halted) and now.halted[0] <= told <= now.halted[1]
     return known.running or (unsure and not ours)
 
 
@@ -91,14 +91,9 @@ def _stopped(node: Node, told: tuple[datetime, datetime], known: Container) -> I
         hold, halted = node.holds.get(key), container.halted
         if hold is not None and hold.state is HoldState.STOPPING and hold.attempt.told is not None:
             halted = hold.attempt.told, told[1]
-        elif halted is None and hold is not None and hold.is_held_down and not hold.died and hold.down is not None:
+        elif not halted and hold is not None and hold.is_held_down and not hold.died and hold.down is not None:
             halted = hold.since, hold.down  # In a life of cmgr before this one.
-        if (
-            halted is not None
-            and halted[0] <= told[1]
-            and told[0] <= halted[1] + SOON
-            and (began is None or began <= halted[0])
-        ):
+        if halted and halted[0] <= told[1] and told[0] <= halted[1] + SOON and (began is None or began <= halted[0]):
             yield container
 
 

@@ -215,6 +215,25 @@ def test_units_that_ended_along_while_cmgr_was_dead_come_back_too(done: bool) ->
     assert not cmgr.booked("apart.service", "systemd").running
 
 
+def test_parts_of_whose_end_cmgr_heard_nothing_before_it_died_come_back_though_their_unit_runs_again() -> None:
+    llm = container("llm.service", 0, runtime="systemd", takes=frozenset({"web.service"}))
+    cmgr = Cmgr(llm, container("web.service", runtime="systemd"), policy=SINGLE, runtimes=("systemd",))
+    cmgr.fault(0)
+    cmgr.run()
+    assert (cmgr.held(), len(cmgr.sent(StopContainer)), cmgr.booked(llm.name, "systemd").running) == ([], 1, True)
+    web = cmgr.truth[key("web.service", "systemd")]
+    cmgr.truth[web.key] = replace(web, running=False, run="", exit=None)
+    cmgr.truth[llm.key] = replace(cmgr.truth[llm.key], takes=frozenset())
+    cmgr.begin()
+    cmgr.run()
+    assert cmgr.booked("web.service", "systemd").running
+    cmgr.truth[web.key] = replace(cmgr.truth[web.key], running=False, run="", exit=None)
+    cmgr.wait(3600)
+    cmgr.begin()
+    cmgr.run()
+    assert not cmgr.booked("web.service", "systemd").running, "that is another matter"
+
+
 def test_whoever_is_to_be_restarted_with_it_is_chips_or_not() -> None:
     cmgr = Cmgr(service("llm", 0), service("web", needs="llm"), service("gate", 4, needs="web"), policy=SINGLE)
     cmgr.wait(1)
@@ -223,6 +242,18 @@ def test_whoever_is_to_be_restarted_with_it_is_chips_or_not() -> None:
     assert names(cmgr.sent(StopContainer), StopContainer) == ["llm", "web", "gate"]
     assert names(cmgr.sent(StartContainer), StartContainer) == ["llm", "web", "gate"]
     assert (len(cmgr.sent(ResetRing)), cmgr.held(), kinds(cmgr)) == (1, [], set())
+
+
+@pytest.mark.parametrize(
+    "left", [{"enabled": False}, {"strategy": Strategy.NEVER}, {"auto_remove": True}], ids=["hands off", "never", "rm"]
+)
+def test_nobody_that_cmgr_leaves_alone_is_restarted_with_another(left: dict[str, Any]) -> None:
+    cmgr = Cmgr(service("llm", 0), service("web", needs="llm", **left), policy=SINGLE)
+    cmgr.wait(1)
+    cmgr.fault(0)
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer), StopContainer) == ["llm"]
+    assert (len(cmgr.sent(ResetRing)), cmgr.held()) == (1, [])
 
 
 def test_a_stop_does_not_wait_for_those_that_are_restarted_with_it() -> None:

@@ -246,7 +246,7 @@ class Container:
     met: ThisLife[frozenset[ContainerKey]] = frozenset()
     owner: ThisLife[str] = ""
     takes: frozenset[str] = frozenset()
-    halted: ThisLife[tuple[datetime, datetime] | None] = None
+    halted: tuple[datetime, ...] = ()
     along: ThisLife[str] = ""
     missed: ThisLife[frozenset[ChipId]] = frozenset()
     boots: ThisLife[bool] = False
