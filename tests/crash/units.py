@@ -1,4 +1,7 @@
-"""Containers that units of a private systemd run on a private Docker daemon: another one in each life, for --rm."""
+"""Containers that units of a private systemd run on a private Docker daemon: another one in each life, for --rm.
+
+With each unit goes another one, which systemd stops with it and nobody but cmgr starts.
+"""
 
 import shlex
 from collections.abc import Mapping
@@ -36,7 +39,10 @@ class Units:
                 restart = "always" if policy_of(spec.name) == "always" else "no"
                 command = self._run(spec.name, spec.chips)
                 self._world.define(f"{spec.name}.service", ExecStart=command, Restart=restart, RestartSec="0")
-                self._world.start(key(f"{spec.name}.service"))
+                goes_with = {"Unit_BindsTo": f"{spec.name}.service", "Unit_After": f"{spec.name}.service"}
+                self._world.define(part_of(spec.name), (), **goes_with)
+                for unit in (f"{spec.name}.service", part_of(spec.name)):
+                    self._world.start(key(unit))
             self._containers.names = [spec.name for spec in self._specs]
         eventually(lambda: all(self.running(service).values()), why="every unit runs its container")
         self._containers.mark()
@@ -56,11 +62,12 @@ class Units:
         return [Happening(h.at, f"{h.name}.service", h.action, h.detail) for h in found]
 
     def running(self, service: Service) -> Mapping[str, bool]:
-        """Return of each unit whether it runs, and its container has begun its work."""
+        """Return of each unit whether it runs, and its container has begun its work; and of those that go with them."""
         with closing(self._containers.dockerd.client()) as client:
             rows = client.containers()
             begun = {name.lstrip("/") for row in rows if has_begun(client, row["Id"]) for name in row["Names"]}
-        return {
+        parts = {unit: self._world.running(key(unit)) for unit in (part_of(spec.name) for spec in self._specs)}
+        return parts | {
             f"{spec.name}.service": spec.name in begun and self._world.running(key(f"{spec.name}.service"))
             for spec in self._specs
         }
@@ -73,3 +80,7 @@ class Units:
             self._world.stop(key(f"{name}.service"))
         self._world.close()
         self._containers.close()
+
+
+def part_of(name: str) -> str:
+    return f"part-of-{name}.service"
