@@ -360,7 +360,8 @@ def test_a_job_is_given_to_the_last_thread_that_has_become_idle_so_that_the_othe
     assert len(names) == 1
 
 
-def test_short_jobs_that_come_at_once_share_a_few_threads() -> None:
+def test_short_jobs_that_come_at_once_share_a_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cmgr.service.work.pool.PATIENCE", PATIENCE)  # On a busy machine they take their time.
     pool, gate = Pool(16, "shares", few=4), threading.Event()
 
     def wait() -> None:
