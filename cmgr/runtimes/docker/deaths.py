@@ -136,6 +136,9 @@ class Deaths:
                 life.orders[None] = math.inf
             elif life.begun and not life.ended:
                 return
+            if life.told is None and not life.ours:
+                # Podman tells of no order: only that it has worked, often before anybody has looked at the end.
+                life.told = by_the_clock(min(life.died, time.monotonic()))
             life.ended = life.asked = True
 
     def swept(self, id_: str) -> None:

@@ -263,3 +263,26 @@ def test_a_stop_of_somebody_else_that_was_under_way_when_ours_began_is_known(sto
             case _:
                 deaths.stopped("c", after_death=True)
     assert deaths.was_theirs("c", began, 0) is theirs
+
+
+@pytest.mark.parametrize("died_first", [True, False])
+def test_an_order_of_which_only_is_told_that_it_has_worked_was_given_before_the_end(died_first: bool) -> None:
+    # Podman's way: its word may come before anybody has looked at the end.
+    deaths, now = Deaths(), time.monotonic()
+    deaths.started("c", now - 2)
+    if died_first:
+        deaths.died("c", now - 1, 0, all_seen=False)
+    deaths.stopped("c", after_death=False)
+    end = deaths.completed(Container(ContainerKey("docker", "", "c"), "c", exit=Exit(0, AT))).exit
+    assert end is not None
+    assert (end.asked, end.told is not None) == (True, True)
+
+
+def test_of_our_own_stop_nobody_else_had_told_it() -> None:
+    deaths = Deaths()
+    deaths.started("c", time.monotonic() - 1)
+    deaths.stopping("c")
+    deaths.stopped("c", after_death=False)
+    end = deaths.completed(Container(ContainerKey("docker", "", "c"), "c", exit=Exit(0, AT))).exit
+    assert end is not None
+    assert (end.asked, end.told) == (True, None)
