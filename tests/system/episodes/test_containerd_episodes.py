@@ -314,7 +314,7 @@ def test_a_container_without_a_slot_moves_off_an_isolated_chip_and_back(on_conta
     service = on_containerd({"strategy": "singleRecover", "isolation.on_isolate": "stop"})
     service.start()
     tasks.run(Spec("plain", "3", labels={"cmgr.spare": "auto"}), Spec("fixed", "3"))
-    eventually(lambda: service.runs("plain"), why="cmgr knows it")
+    eventually(lambda: service.runs("plain") and service.runs("fixed"), why="cmgr knows both")
     order(service.socket, "isolate", chip=3, reason="its fan is loud")
     service.until_said("plain runs again")
     row = service.container("plain")
