@@ -91,8 +91,6 @@ def _stopped(node: Node, told: tuple[datetime, datetime], known: Container) -> I
         hold, halted = node.holds.get(key), container.halted
         if hold is not None and hold.state is HoldState.STOPPING and hold.attempt.told is not None:
             halted = hold.attempt.told, told[1]
-        elif not halted and hold is not None and hold.is_held_down and hold.down is not None and not hold.follows:
-            halted = () if hold.died else (hold.since, hold.down)  # In a life of cmgr before this one.
         if halted and halted[0] <= told[1] and told[0] <= halted[1] + SOON and (began is None or began <= halted[0]):
             yield container
 
