@@ -54,13 +54,19 @@ class Hangs(SimDriver):
         return super().read(chips)
 
 
-def test_that_the_service_is_gone_is_seen_though_no_answer_comes() -> None:
+def served(driver: SimDriver) -> tuple[socket.socket, socket.socket, threading.Thread]:
+    """Return both ends of a connection, and the thread that serves the driver at the second."""
     ours, theirs = socket.socketpair()
-    driver = Hangs()
     server = Server(theirs, lambda _config: driver)
     server._driver = driver
     serving = threading.Thread(target=server.run)
     serving.start()
+    return ours, theirs, serving
+
+
+def test_that_the_service_is_gone_is_seen_though_no_answer_comes() -> None:
+    driver = Hangs()
+    ours, theirs, serving = served(driver)
     ours.sendall(b'{"id": 0, "do": "state"}\n' + b'{"id": 1, "do": "read", "chips": [0]}\n' * (AT_ONCE + 2))
     for _ in range(AT_ONCE):
         assert driver.asked.acquire(timeout=PATIENCE)
@@ -73,12 +79,8 @@ def test_that_the_service_is_gone_is_seen_though_no_answer_comes() -> None:
 
 
 def test_a_program_that_is_let_go_of_finishes_the_reset_that_it_is_in() -> None:
-    ours, theirs = socket.socketpair()
     driver = Lasts()
-    server = Server(theirs, lambda _config: driver)
-    server._driver = driver
-    serving = threading.Thread(target=server.run)
-    serving.start()
+    ours, theirs, serving = served(driver)
     ours.close()
     assert driver.asked.wait(PATIENCE)
     assert serving.is_alive()
@@ -88,11 +90,7 @@ def test_a_program_that_is_let_go_of_finishes_the_reset_that_it_is_in() -> None:
 
 
 def test_threads_that_answer_end_with_their_answers() -> None:
-    ours, theirs = socket.socketpair()
-    server = Server(theirs, lambda _config: SimDriver(Sim(chips=1)))
-    server._driver = SimDriver(Sim(chips=1))
-    serving = threading.Thread(target=server.run)
-    serving.start()
+    ours, theirs, serving = served(SimDriver(Sim(chips=1)))
     with ours, ours.makefile("rb") as lines:
         for number in range(2 * AT_ONCE):
             ours.sendall(b'{"id": %d, "do": "state"}\n' % number)

@@ -240,14 +240,14 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
     if fact.back:
         _take_back(turn, fact)
         return
-    turn.note(NoteKind.ACTION, _for(say("group.restart-ordered", who=fact.who, group=fact.group), fact.reason))
+    turn.note(NoteKind.ACTION, because(say("group.restart-ordered", who=fact.who, group=fact.group), fact.reason))
     if observing(turn.node):
         turn.note(NoteKind.WARNING, say("group.is-not-restarted", group=fact.group, why=why_idle(turn.node)))
         return
     members = [c for c in members_of(turn.node, fact.group) if is_coupled(turn.node, c) and not blocks_its_group(c)]
     if not members:
         return
-    cause = _for(say("group.ordered-by", who=fact.who), fact.reason)
+    cause = because(say("group.ordered-by", who=fact.who), fact.reason)
     group = begin(turn, turn.node.groups.get(fact.group) or Group(fact.group), cause)
     known, down = turn.node.fleet_groups.get(fact.group), {c.key for c in members if not c.running}
     if known is not None and (known.whole or left_out(known) or known.in_round):
@@ -256,10 +256,6 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
     else:
         group = replace(group, ordered=fact.who, taken=frozenset(down - turn.node.holds.keys()))
     turn.put_group(_halting(turn, _take_in(turn, group)))
-
-
-def _for(text: str, reason: str) -> str:
-    return because(text, reason)
 
 
 def _take_back(turn: Turn, fact: GroupRestartOrdered) -> None:
