@@ -110,7 +110,7 @@ def _print(error: CmgrError) -> None:
     _say(f"cmgr: {in_language(chained(error), language)}")
     if isinstance(error, ConfigError) and len(error.mistakes) > 1:  # A single one is the message itself.
         for mistake in error.mistakes:
-            _say(f"  {mistake}")
+            _say(f"  {in_language(mistake, language)}")
     if error.hint:
         _say(in_language(say("word.hint", hint=error.hint), language))
 

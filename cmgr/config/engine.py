@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 ENGINES = ("etcd",)
 
@@ -47,21 +48,21 @@ class FleetSettings:
 def contradictions(fleet: FleetSettings) -> Iterator[str]:
     """Yield a sentence for each mistake that no single value shows."""
     if fleet.engine and not fleet.endpoints:
-        yield f'fleet.endpoints: is missing; engine = "{fleet.engine}" needs at least one address'
+        yield say("config.engine-needs", key="fleet.endpoints", engine=f'engine = "{fleet.engine}"')
     for endpoint in fleet.endpoints:
         parts = urlsplit(endpoint)
         if parts.path.strip("/") or parts.query:
-            yield f'fleet.endpoints: "{endpoint}" must end with the port, without a path'
+            yield say("config.ends-with-port", key="fleet.endpoints", endpoint=f'"{endpoint}"')
         elif parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
-            yield f'fleet.endpoints: "{endpoint}" must begin with https: what is not on this machine needs TLS'
+            yield say("config.needs-tls", key="fleet.endpoints", endpoint=f'"{endpoint}"')
     if len(set(fleet.endpoints)) < len(fleet.endpoints):
-        yield "fleet.endpoints: one of them stands there twice"
+        yield say("config.one-twice", key="fleet.endpoints")
     if not re.fullmatch(r"(/[A-Za-z0-9_.-]+)+", fleet.prefix):
-        yield "fleet.prefix: must be words with / in front of each, such as /cmgr/hall-2"
+        yield say("config.prefix", key="fleet.prefix", such="/cmgr/hall-2")
     if bool(fleet.cert) != bool(fleet.key):
-        yield "fleet.cert and fleet.key: either both or none"
+        yield say("config.both-or-none", keys=["fleet.cert", "fleet.key"])
     if bool(fleet.user) != bool(fleet.password_file):
-        yield "fleet.user and fleet.password_file: either both or none"
+        yield say("config.both-or-none", keys=["fleet.user", "fleet.password_file"])
 
 
 def _is_loopback(host: str) -> bool:

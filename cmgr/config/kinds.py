@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError
 
 from cmgr.config import week
-from cmgr.config.spelling import duration, either, is_unit, quoted, spelled
+from cmgr.config.spelling import duration, is_unit, quoted, spelled
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Window
@@ -19,6 +19,7 @@ from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.handling.questions import FORM as QUESTION
 from cmgr.model.values.handling.questions import question
 from cmgr.model.values.names import APPLIANCE
+from cmgr.sentences.sentence import say
 
 _SOCKET_LENGTH = 107
 """The most bytes that sockaddr_un holds (man 7 unix)."""
@@ -53,7 +54,7 @@ class Flag:
 
     @property
     def allowed(self) -> str:
-        return either(["true", "false", *map(quoted, self.words)])
+        return say("word.either", parts=["true", "false", *map(quoted, self.words)])
 
     def take(self, raw: object) -> object:
         if isinstance(raw, bool) or raw in self.words:
@@ -75,7 +76,7 @@ class Whole:
 
     @property
     def allowed(self) -> str:
-        return f"a whole number from {self.brief}"
+        return say("config.whole", least=self.least, most=self.most)
 
     @property
     def brief(self) -> str:
@@ -102,8 +103,8 @@ class Time:
 
     @property
     def allowed(self) -> str:
-        span = f'a duration such as "500ms", "60s" or "2h30m", from {self.brief}'
-        return f"{span}, or empty" if self.optional else span
+        such, least, most = ['"500ms"', '"60s"', '"2h30m"'], spelled(self.least), spelled(self.most)
+        return _or_empty(say("config.duration", such=such, least=least, most=most), self.optional)
 
     @property
     def brief(self) -> str:
@@ -113,7 +114,7 @@ class Time:
         if self.optional and raw == "":
             return None
         if isinstance(raw, int) and not isinstance(raw, bool):
-            raise ValueError(f'{self.allowed}; write "{raw}s" for seconds')
+            raise ValueError(say("config.in-seconds", allowed=self.allowed, text=quoted(f"{raw}s")))
         try:
             value = duration(raw) if isinstance(raw, str) else None
         except ValueError:
@@ -136,11 +137,11 @@ class Choice:
 
     @property
     def allowed(self) -> str:
-        return f"{self.brief}, or empty" if self.optional else self.brief
+        return _or_empty(self.brief, self.optional)
 
     @property
     def brief(self) -> str:
-        return either([word.value for word in self.words])
+        return say("word.either", parts=[word.value for word in self.words])
 
     def take(self, raw: object) -> StrEnum | None:
         if self.optional and raw == "":
@@ -164,12 +165,11 @@ class Text:
 
     @property
     def allowed(self) -> str:
-        words = either(self.meta.choices) if self.meta.choices else _FORMS[self.meta.form][0]
-        return f"{words}, or empty" if self.empty else words
+        return _or_empty(self.brief or _FORMS[self.meta.form][0], self.empty)
 
     @property
     def brief(self) -> str:
-        return either(self.meta.choices) if self.meta.choices else ""
+        return say("word.either", parts=self.meta.choices) if self.meta.choices else ""
 
     def take(self, raw: object) -> str:
         if not isinstance(raw, str):
@@ -228,7 +228,8 @@ class Many:
 
     @property
     def allowed(self) -> str:
-        return f"a list, each one {self.one.allowed}" + (", none twice" if self.chosen else "")
+        one = self.one.allowed
+        return say("config.list-once", one=one) if self.chosen else say("config.list", one=one)
 
     @property
     def brief(self) -> str:
@@ -259,7 +260,7 @@ class Rows:
     """A list of tables, written [[name]]; `of` is their dataclass. `load` reads it: its mistakes have keys."""
 
     of: type
-    allowed: str = "tables, each written under a heading in double brackets, in the file only"
+    allowed: str = say("config.rows")
     brief: str = ""
 
     def take(self, raw: object) -> object:
@@ -271,6 +272,10 @@ class Rows:
     def show(self, value: object) -> str:
         assert value == (), "rows have no default"
         return "[]"
+
+
+def _or_empty(allowed: str, optional: bool) -> str:
+    return say("config.or-empty", allowed=allowed) if optional else allowed
 
 
 def _printable(text: str) -> bool:
@@ -340,26 +345,23 @@ def _is_address(schemes: str, text: str) -> bool:
 
 
 _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
-    Form.TEXT: ("a text without control characters", _printable),
-    Form.PATH: ("a path that begins with /", _path),
-    Form.SOCKET: (f"a path that begins with / and has at most {_SOCKET_LENGTH} bytes", _socket),
-    Form.ADDRESS: ('an address such as "127.0.0.1:9477"', _address),
-    Form.CODE: ('a fault code such as "80E24E00"', _code),
-    Form.URL: ('an address such as "https://alarms.example:8443/cmgr", without user and password', _url),
+    Form.TEXT: (say("config.text"), _printable),
+    Form.PATH: (say("config.path"), _path),
+    Form.SOCKET: (say("config.socket", most=_SOCKET_LENGTH), _socket),
+    Form.ADDRESS: (say("config.address", such='"127.0.0.1:9477"'), _address),
+    Form.CODE: (say("config.code", such='"80E24E00"'), _code),
+    Form.URL: (say("config.url", such=['"https://alarms.example:8443/cmgr"']), _url),
     Form.RECEIVER: (
-        'an address such as "https://alarms.example:8443/cmgr" or "smtps://mail.example", without user and password',
+        say("config.url", such=['"https://alarms.example:8443/cmgr"', '"smtps://mail.example"']),
         is_receiver,
     ),
     Form.MAIL: (
-        'an address such as "duty@mail.example"',
+        say("config.address", such='"duty@mail.example"'),
         lambda text: re.fullmatch(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w.-]{1,255}", text, re.ASCII) is not None,
     ),
-    Form.ZONE: ('the name of a time zone that this machine knows (package tzdata), such as "Europe/Berlin"', is_zone),
-    Form.UNIT: ('the name of a service unit such as "llm.service" or "llm@3.service"', is_unit),
-    Form.APPLIANCE: (
-        "a name of at most 63 small letters, digits, dots, dashes and underscores, the first a letter or digit",
-        lambda text: APPLIANCE.fullmatch(text) is not None,
-    ),
+    Form.ZONE: (say("config.zone", package="tzdata", such='"Europe/Berlin"'), is_zone),
+    Form.UNIT: (say("config.unit", such=['"llm.service"', '"llm@3.service"']), is_unit),
+    Form.APPLIANCE: (say("config.appliance"), lambda text: APPLIANCE.fullmatch(text) is not None),
     Form.QUESTION: (QUESTION, _question),
-    Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
+    Form.MODULE: (say("config.module", such='"1.0.0.0"'), _module),
 }

@@ -19,13 +19,13 @@ from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, s
 from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted, told
-from cmgr.errors import ConfigError, Misused, chain
+from cmgr.errors import ConfigError, Misused
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Exercise
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import RebootWhen
+from cmgr.sentences.sentence import because, chained, parts, say
 from cmgr.vendor import vendors
-from cmgr.words import counted
 
 DEFAULT_PATH = "/etc/cmgr/cmgr.toml"
 
@@ -37,9 +37,11 @@ CONFIG_VARIABLE = "CMGR_CONFIG"
 HOOK_VARIABLE = "CMGR_HOOK"
 """This and what begins so is told to hooks, which may run `cmgr` themselves: it sets nothing."""
 
+_FLAG = say("config.flag")
+
 _ELSEWHERE: Mapping[str, str] = {
-    "levels.NotHandleFault": "; nothing is done about such faults",
-    "levels.SeparateNPU": "; chips with such faults are isolated, see isolation.on_isolate",
+    "levels.NotHandleFault": say("config.nothing-is-done"),
+    "levels.SeparateNPU": say("config.are-isolated", setting="isolation.on_isolate"),
 }
 
 
@@ -54,7 +56,7 @@ class Given:
     def mistake(self, allowed: str, key: str = "") -> str:
         """Return the sentence that tells what is wrong with it."""
         key = key or self.setting.key
-        return f"{key} = {told(key, self.raw)} ({self.source}): must be {allowed}"
+        return say("config.must-be", key=key, value=told(key, self.raw), source=self.source, allowed=allowed)
 
 
 def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str, object] = _NOTHING) -> Config:
@@ -71,7 +73,7 @@ def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str
     try:
         table = _table(path)
     except ConfigError as error:
-        mistakes, hint = [chain(error)], error.hint
+        mistakes, hint = [chained(error)], error.hint
     known = settings()
     said: list[Given | str] = [
         *_from_file(table, sections(), path or DEFAULT_PATH),
@@ -126,7 +128,7 @@ def written(config: Config) -> str:
 
 def read_back(text: str) -> Config:
     """Return the configuration of which this was written. Raises `ConfigError`."""
-    source = "what was written"
+    source = say("config.what-was-written")
     found, mistakes = _values(_from_file(parse_toml(text, source), sections(), source))
     if mistakes:
         raise _refused(mistakes)
@@ -139,7 +141,7 @@ def _whole(config: Config) -> Config:
     try:
         config = _with_script(config)
     except ConfigError as error:
-        mistakes, hint = list(error.mistakes or (chain(error),)), error.hint
+        mistakes, hint = list(error.mistakes or (chained(error),)), error.hint
     mistakes.extend(_contradictions(config))
     if mistakes:
         raise _refused(mistakes, hint)
@@ -167,7 +169,7 @@ def _values(said: Iterable[Given | str]) -> tuple[dict[str, object], list[str]]:
         try:
             values[setting.key] = setting.kind.take(item.raw)
         except ValueError as error:
-            mistakes.append(item.mistake(str(error)))
+            mistakes.append(item.mistake(error.args[0]))
     return values, mistakes
 
 
@@ -195,11 +197,10 @@ def _refused(mistakes: list[str], hint: str = "", kind: type[ConfigError] = Conf
     # One alone is the message: whoever prints only that still says what is wrong.
     if len(mistakes) == 1:
         first = mistakes[0]
-        message = first if first.startswith("cannot ") else f"cannot use the configuration: {first}"
+        message = first if first.startswith("cannot ") else say("config.cannot-use", why=first)
         return kind(message, mistakes=(first,), hint=hint)
-    return kind(
-        f"cannot use the configuration: {counted(len(mistakes), 'mistake')}", mistakes=tuple(mistakes), hint=hint
-    )
+    why = say("config.mistakes", count=len(mistakes))
+    return kind(say("config.cannot-use", why=why), mistakes=tuple(mistakes), hint=hint)
 
 
 def _from_file(table: Mapping[str, Any], tables: Iterable[Section], source: str) -> Iterator[Given | str]:
@@ -220,7 +221,7 @@ def _from_file(table: Mapping[str, Any], tables: Iterable[Section], source: str)
             elif isinstance(raw, dict):
                 yield from walk(raw, key)
             else:
-                yield f"{key} ({source}): must be a table, written [{key}]"
+                yield say("config.must-be-table", key=key, source=source, heading=f"[{key}]")
 
     return walk(table, "")
 
@@ -230,9 +231,9 @@ def _unknown(at: str, name: str, source: str, keys: Collection[str]) -> str:
     key = f"{at}.{plain(name)}" if at else plain(name)
     hint = _ELSEWHERE.get(key) or _ELSEWHERE.get(at)
     if hint is None and at and name in keys:  # At the end of the file, below whatever head stands there.
-        hint = f"; {name} belongs above the first line in brackets"
+        hint = say("config.belongs-above", name=name)
     hint = hint or did_you_mean(f"{at}.{name}" if at else name, keys)
-    return f"{key} ({source}): there is no such setting{hint}"
+    return parts([say("config.no-such", key=key, source=source), hint])
 
 
 def _from_environment(environ: Mapping[str, str], settings: Iterable[Setting]) -> Iterator[Given | str]:
@@ -242,9 +243,10 @@ def _from_environment(environ: Mapping[str, str], settings: Iterable[Setting]) -
     for name in sorted(environ):
         setting = variables.get(name)
         if setting is not None:
-            yield Given(setting, setting.kind.parse(environ[name]), f"environment variable {name}")
+            yield Given(setting, setting.kind.parse(environ[name]), say("config.variable", name=name))
         elif name.startswith(PREFIX) and name not in (CONFIG_VARIABLE, *without_effect) and not _is_told(name):
-            yield f"{plain(name)} (environment): there is no such setting{did_you_mean(name, variables)}"
+            unknown = say("config.no-such", key=plain(name), source=say("config.environment"))
+            yield parts([unknown, did_you_mean(name, variables)])
 
 
 def _is_told(name: str) -> bool:
@@ -258,10 +260,10 @@ def _from_flags(overrides: Mapping[str, object], settings: Mapping[str, Setting]
             continue
         if key not in settings:
             at, _, name = key.rpartition(".")
-            yield _unknown(at, name, "flag", settings)
+            yield _unknown(at, name, _FLAG, settings)
             continue
         kind = settings[key].kind
-        yield Given(settings[key], _plainly(kind.parse(value) if isinstance(value, str) else value, kind), "flag")
+        yield Given(settings[key], _plainly(kind.parse(value) if isinstance(value, str) else value, kind), _FLAG)
 
 
 def _plainly(value: object, kind: object) -> object:
@@ -272,8 +274,7 @@ def _plainly(value: object, kind: object) -> object:
 def _rows(given: Given, kind: Rows) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the values of the good tables of the list, and a sentence for each mistake in the others."""
     if not isinstance(given.raw, list) or not all(isinstance(item, dict) for item in given.raw):
-        heading = given.setting.key
-        return (), (given.mistake(f"a list of tables, each under a heading [[{heading}]] in the file"),)
+        return (), (given.mistake(say("config.tables", heading=f"[[{given.setting.key}]]")),)
     settings = row(kind.of)
     good: list[Any] = []
     mistakes: list[str] = []
@@ -297,30 +298,30 @@ def _mistakes_of_row(table: dict[str, Any], settings: tuple[Setting, ...], key: 
                 setting.kind.take(table[setting.key])
             except ValueError as error:
                 given = Given(setting, table[setting.key], source)
-                yield given.mistake(str(error), f"{key}.{setting.key}")
+                yield given.mistake(error.args[0], f"{key}.{setting.key}")
         elif setting.default is MISSING:
-            yield f"{key}.{setting.key} ({source}): is missing; it must be {setting.kind.allowed}"
+            yield say("config.is-missing", key=f"{key}.{setting.key}", source=source, allowed=setting.kind.allowed)
 
 
 def _contradictions(config: Config) -> Iterator[str]:
     """Yield a sentence for each."""
     if "auto" in config.runtimes and len(config.runtimes) > 1:
-        yield "runtimes: auto stands alone; name the runtimes or leave it to auto"
+        yield because("runtimes", say("config.alone", word="auto"))
     for name, backoff, most in (
         ("reset", config.reset.backoff, config.reset.backoff_max),
         ("retry", config.retry.backoff, config.retry.backoff_max),
     ):
         if backoff > most:
-            yield f"{name}.backoff: must not be longer than {name}.backoff_max"
+            yield say("config.longer", key=f"{name}.backoff", other=f"{name}.backoff_max")
     for name, file in (("file", config.faults.file), ("rules", config.faults.rules)):
         if file and not file.endswith((".json", ".toml")):
-            yield f'faults.{name} = "{file}": its name must end in .json or .toml'
+            yield say("config.must-end-in", key=f"faults.{name}", value=f'"{file}"', endings=[".json", ".toml"])
     if config.faults.mode == "replace" and not config.faults.file:
-        yield "faults.mode: replace needs the table in faults.file that replaces the built-in one"
+        yield say("config.replaces-table", key="faults.mode", word="replace", file="faults.file")
     if config.faults.rules_mode == "replace" and not config.faults.rules:
-        yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
+        yield say("config.replaces-rules", key="faults.rules_mode", word="replace", file="faults.rules")
     if (config.machine.reboot is RebootWhen.WINDOW) != bool(config.machine.reboot_window):
-        yield 'machine.reboot_window: either both this and reboot = "window", or none of them'
+        yield say("config.this-and", key="machine.reboot_window", other='reboot = "window"')
     yield from _of_strangers(config)
     yield from of_fleet(config.fleet)
     yield from of_receivers(config.alarms.receivers)
@@ -331,15 +332,15 @@ def _contradictions(config: Config) -> Iterator[str]:
 
 def _of_strangers(config: Config) -> Iterator[str]:
     if bool(config.metrics.cert) != bool(config.metrics.key):
-        yield "metrics.cert and metrics.key: either both or none"
+        yield say("config.both-or-none", keys=["metrics.cert", "metrics.key"])
     if config.metrics.client_ca and not config.metrics.cert:
-        yield "metrics.client_ca: clients show certificates over TLS alone: metrics.cert and metrics.key"
+        yield say("config.over-tls", key="metrics.client_ca", keys=["metrics.cert", "metrics.key"])
     named: list[tuple[str, Sequence[Holder | Reporter]]]
     named = [("roles", config.roles), ("reports.sources", config.reports.sources)]
     for key, holders in named:
         for number, holder in enumerate(holders, start=1):
             if holder.uid == ANYBODY and not holder.group:
-                yield f"{key}[{number}]: needs a uid, a group, or both"
+                yield say("config.uid-or-group", key=f"{key}[{number}]", uid="uid", group="group")
 
 
 def _of_units(config: Config) -> Iterator[str]:
@@ -349,23 +350,25 @@ def _of_units(config: Config) -> Iterator[str]:
         key, stopped = f"{vendor.name}.stop_units", vendor.stopped(config)
         yield from _doubled(key, list(stopped))
         for name in sorted(set(names) & set(stopped)):
-            yield f"{key}: {name} is under systemd.units too, by which it is stopped and started already"
+            yield say("config.stopped-already", key=key, name=name, other="systemd.units")
 
 
 def _of_drills(drills: tuple[DrillSettings, ...]) -> Iterator[str]:
     yield from _doubled("drills", [quoted(drill.name) for drill in drills])
     for drill in drills:
         if bool(drill.chips) == bool(drill.container):
-            yield f"drills: {quoted(drill.name)} needs either chips or a container"
+            yield say("config.chips-or-container", key="drills", name=quoted(drill.name))
         if (drill.what is Exercise.FAULT) != bool(drill.code):
-            yield f'drills: {quoted(drill.name)} needs a code with what = "fault", and none with what = "reset"'
+            one, other = 'what = "fault"', 'what = "reset"'
+            yield say("config.code-or-not", key="drills", name=quoted(drill.name), one=one, other=other)
 
 
 def _of_sim(sim: Sim) -> Iterator[str]:
     if sim.rings and sum(sim.rings) != sim.chips:
-        yield f"sim.rings: must add up to sim.chips, which is {sim.chips}, and add up to {sum(sim.rings)}"
+        given = sum(sim.rings)
+        yield say("config.must-add-up", key="sim.rings", other="sim.chips", wanted=sim.chips, given=given)
     if len(set(sim.pieces)) < len(sim.pieces):
-        yield "sim.pieces: a piece is there twice"
+        yield say("config.is-there-twice", key="sim.pieces")
     used = (
         ("sim.pieces", sim.pieces),
         ("sim.silent", sim.silent),
@@ -376,16 +379,16 @@ def _of_sim(sim: Sim) -> Iterator[str]:
     for name, chips in used:
         missing = sorted({chip for chip in chips if chip >= sim.chips})
         if missing:
-            numbers = ", ".join(str(chip) for chip in missing)
-            yield f"{name}: there is no chip {numbers}; with sim.chips = {sim.chips} the last is {sim.chips - 1}"
+            setting, last = f"sim.chips = {sim.chips}", sim.chips - 1
+            yield say("config.no-chip", key=name, chips=[*map(str, missing)], setting=setting, last=last)
     for code in sorted({event.code for event in sim.script if is_of_machine(event.code)}):
-        yield f"sim.script: {code} is no fault of a chip, but of the machine: sim.machine"
+        yield say("config.is-of-machine", key="sim.script", code=code, other="sim.machine")
     for code in sorted({event.code for event in sim.machine if not is_of_machine(event.code)}):
-        yield f"sim.machine: {code} is no fault of the machine"
+        yield say("config.is-of-chip", key="sim.machine", code=code)
     yield from _doubled("sim.containers", [container.name for container in sim.containers])
-    yield from _doubled("sim.divided", [f"chip {divided.chip}" for divided in sim.divided])
+    yield from _doubled("sim.divided", [say("config.chip", chip=divided.chip) for divided in sim.divided])
 
 
 def _doubled(key: str, names: list[str]) -> Iterator[str]:
     for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"{key}: {name} is the name of more than one"
+        yield say("config.named-twice", key=key, name=name)

@@ -8,11 +8,10 @@ from urllib.parse import urlsplit
 
 from cmgr import redact, trust
 from cmgr.config.kinds import is_receiver
-from cmgr.config.spelling import either
 from cmgr.declare import Form, Meta
 from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import ENGLISH, LANGUAGES
+from cmgr.sentences.sentence import ENGLISH, LANGUAGES, because, say
 
 EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf", "down", "up", "group", "trouble")
 
@@ -115,8 +114,8 @@ def address_of(receiver: Receiver) -> str:
     url = trust.read(path).strip()
     schemes = FORMATS[receiver.format].schemes
     if not is_receiver(url) or urlsplit(url).scheme not in schemes:
-        hint = f"write one that begins with {_begins(schemes)} into it, and nothing else"
-        raise ConfigError(f"cannot use {path}: its text is no address for format {receiver.format}", hint=hint)
+        hint = say("config.begin-with", schemes=_begins(schemes))
+        raise ConfigError(say("config.no-address", path=path, format=receiver.format), hint=hint)
     return url
 
 
@@ -125,7 +124,7 @@ def secret_of(path: str) -> str:
     # Read each time: what was exchanged counts at once.
     secret = trust.read(path).strip() if path else ""
     if path and not secret:
-        raise ConfigError(f"cannot use {path}: it is empty", hint="write the secret into it")
+        raise ConfigError(say("config.secret-empty", path=path), hint=say("config.write-secret"))
     return secret
 
 
@@ -138,26 +137,26 @@ def contradictions(receivers: Sequence[Receiver]) -> Iterator[str]:
 def _of_one(key: str, receiver: Receiver) -> Iterator[str]:
     form, name = FORMATS[receiver.format], receiver.format
     if form.schemes and bool(receiver.url) == bool(receiver.url_file):
-        yield f"{key}: format {name} needs either url or url_file"
+        yield say("config.either-url", key=key, format=name, keys=["url", "url_file"])
     scheme = urlsplit(receiver.url).scheme
     if receiver.url and form.schemes and scheme not in form.schemes:
-        yield f"{key}.url: format {name} needs an address that begins with {_begins(form.schemes)}"
+        yield say("config.format-address", key=f"{key}.url", format=name, schemes=_begins(form.schemes))
     known = {"format", "events", "lang", *form.needs, *form.takes, *(("url", "url_file") if form.schemes else ())}
     for field in fields(Receiver):
         given = getattr(receiver, field.name)
         if field.name in form.needs and not given:
-            yield f"{key}.{field.name}: is missing; format {name} needs it"
+            yield say("config.format-needs", key=f"{key}.{field.name}", format=name)
         elif field.name not in known and given != field.default:
-            yield f"{key}.{field.name}: format {name} does not take it"
+            yield say("config.format-takes-not", key=f"{key}.{field.name}", format=name)
     if name == "mail" and bool(receiver.user) != bool(receiver.secret_file):
-        yield f"{key}: user and secret_file: either both or none"
+        yield because(key, say("config.both-or-none", keys=["user", "secret_file"]))
     if name == "mail" and receiver.user and scheme == PLAIN_MAIL:
-        yield f"{key}.url: a password is sent over TLS alone: smtp:// or smtps://"
+        yield say("config.password-over-tls", key=f"{key}.url", schemes=_begins(("smtp", "smtps")))
     if receiver.proxy and scheme == "http":
-        yield f"{key}.proxy: only https goes through a proxy"
+        yield say("config.https-alone", key=f"{key}.proxy")
     if receiver.proxy.startswith("https:"):
-        yield f"{key}.proxy: a proxy itself is reached by http://"
+        yield say("config.proxy-by-http", key=f"{key}.proxy", scheme="http://")
 
 
-def _begins(schemes: Sequence[str]) -> str:
-    return either([f"{scheme}://" for scheme in schemes])
+def _begins(schemes: Sequence[str]) -> list[str]:
+    return [f"{scheme}://" for scheme in schemes]

@@ -4,11 +4,12 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 from cmgr.errors import ConfigError
+from cmgr.sentences.sentence import parts, say
 
 _MOST_DOTS = 100
 
@@ -17,14 +18,15 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
     """Return the file's tables. Raises `ConfigError`, naming the line."""
     # The library takes a time that grows with the square of these: hours for a file that is not even large.
     if any(part.count(".") > _MOST_DOTS for part in re.split(r"[=,\n\[\]{}]", text)):
-        raise ConfigError(f"cannot read {path}: a key has more than {_MOST_DOTS} dots")
+        raise ConfigError(say("config.too-many-dots", path=path, most=_MOST_DOTS))
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ConfigError(f"cannot read {path}: it nests too deeply") from None
+        raise ConfigError(say("config.nests-too-deeply", path=path)) from None
     except ValueError as error:  # TOMLDecodeError is one; a number of too many digits gives another.
-        twice = "; put the setting below the head that is there already" if "Cannot declare" in str(error) else ""
-        raise ConfigError(f"cannot read {path}: it is not valid TOML: {error}{twice}") from None
+        wrong = say("config.no-toml", path=path, why=str(error))
+        twice = say("config.head-is-there") if "Cannot declare" in str(error) else ""
+        raise ConfigError(parts([wrong, twice])) from None
 
 
 def parse_json(text: str, path: str) -> tuple[Any, tuple[str, ...]]:
@@ -41,13 +43,13 @@ def parse_json(text: str, path: str) -> tuple[Any, tuple[str, ...]]:
         return made
 
     if not text.strip():
-        raise ConfigError(f"cannot read {path}: it is empty")
+        raise ConfigError(say("config.is-empty", path=path))
     try:
         return json.loads(text, object_pairs_hook=object_of), tuple(repeated)
     except RecursionError:
-        raise ConfigError(f"cannot read {path}: it nests too deeply") from None
+        raise ConfigError(say("config.nests-too-deeply", path=path)) from None
     except ValueError as error:
-        raise ConfigError(f"cannot read {path}: it is not valid JSON: {error}") from None
+        raise ConfigError(say("config.no-json", path=path, why=str(error))) from None
 
 
 _FORM = re.compile("".join(f"(?:([0-9]{{1,12}}){unit})?" for unit in ("d", "h", "m", "s", "ms")))
@@ -104,18 +106,13 @@ def plain(key: str) -> str:
     return key if key.isascii() and key.replace("_", "").replace("-", "").isalnum() else quoted(key)
 
 
-def either(words: Sequence[str]) -> str:
-    """Return `a, b or c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Return `; did you mean x?` for the likeliest word, or nothing."""
+    """Return `did you mean x?` for the likeliest word, or nothing."""
     import difflib
 
     known = {w.lower(): w for w in words}
     close = difflib.get_close_matches(word[:_LONGEST].lower(), known, n=1, cutoff=0.7)
-    return f"; did you mean {known[close[0]]}?" if close else ""
+    return say("config.did-you-mean", word=known[close[0]]) if close else ""
 
 
 UNIT = r"(?=.{9,255}\Z)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service"

@@ -4,12 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cmgr.model.values.handling.calendar import Moments, Window
+from cmgr.sentences.sentence import say
 
-WINDOW = (
-    'a window such as "Sat 02:00-04:00", "Mon-Fri 22:00-06:00" or "Sun", or a cron expression whose minutes are the '
-    'window, such as "* 2-3 1 * *"'
-)
-TIME = 'a time such as "Sat 03:00" or "03:00", or a cron expression such as "0 3 1 * *"'
+WINDOW = say("config.window", such=['"Sat 02:00-04:00"', '"Mon-Fri 22:00-06:00"', '"Sun"'], cron='"* 2-3 1 * *"')
+TIME = say("config.time", such=['"Sat 03:00"', '"03:00"'], cron='"0 3 1 * *"')
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

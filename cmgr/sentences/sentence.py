@@ -33,6 +33,7 @@ AREAS = (
     "act",
     "check",
     "chip",
+    "config",
     "container",
     "decider",
     "drill",
@@ -258,6 +259,7 @@ _BETWEEN: Mapping[str, Mapping[str, str]] = {
     "and": {ENGLISH: " and ", CHINESE: "和"},
     "or": {ENGLISH: " or ", CHINESE: "或"},
     "parts": {ENGLISH: "; ", CHINESE: "；"},
+    "lines": {ENGLISH: "\n", CHINESE: "\n"},
 }
 
 _UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "d": "天"}
@@ -271,6 +273,10 @@ def _chinese_span(seconds: float) -> str:
     return " ".join(_UNITS.get(word, word) for word in _span(seconds).split())
 
 
+def _either(words: Sequence[str], between: str, last: str) -> str:
+    return last.join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def _chips(chips: Sequence[int]) -> str:
     return f"{'chip' if len(chips) == 1 else 'chips'} {runs(chips)}"
 
@@ -280,6 +286,10 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "span": {ENGLISH: _span, CHINESE: _chinese_span},
     "exact": {ENGLISH: lambda seconds: f"{seconds:.3f} s", CHINESE: lambda seconds: f"{seconds:.3f} 秒"},
     "times": {ENGLISH: times, CHINESE: lambda count: f"{count} 次"},
+    "either": {
+        ENGLISH: lambda words: _either(words, ", ", " or "),
+        CHINESE: lambda words: _either(words, "、", "或"),
+    },
     "own": {ENGLISH: lambda texts: texts[0], CHINESE: lambda texts: texts[1] or texts[0]},
 }
-"""How arguments are shown, by kind and language, besides the joins of lists: `list`, `facts`, `and`, `or`, `parts`."""
+"""How arguments are shown, by kind and language, besides the joins of lists in `_BETWEEN`."""

@@ -43,6 +43,7 @@ NAMES = {
     "compose",
     "ConfigMap",
     "conmon",
+    "cron",
     "critical",
     "Ctrl",
     "Deployments",
@@ -78,6 +79,8 @@ NAMES = {
     "singleRecover",
     "sudo",
     "systemd",
+    "TLS",
+    "TOML",
     "true",
     "uid",
     "UTC",
@@ -110,7 +113,7 @@ def sample(id_: str, count: int = 2) -> Mapping[str, Arg]:
         "own": ["◆", "◇"],
         "exact": timedelta(seconds=1.5),
         "word": "waiting",
-        **dict.fromkeys(("list", "facts", "and", "or", "parts"), ["◆", "◇"][:count]),
+        **dict.fromkeys(("list", "facts", "and", "or", "either", "parts", "lines"), ["◆", "◇"][:count]),
     }
     return {name: shown.get(kind, count if "|" in kind else "◆") for name, kind in kinds.items()}
 

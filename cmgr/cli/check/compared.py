@@ -34,7 +34,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}") from error
+        raise ConfigError(say("trust.cannot-read", path=str(path))) from error
 
 
 def _differing(catalog: Catalog, there: Mapping[FaultCode, str]) -> "Iterator[Difference]":

@@ -29,7 +29,8 @@ class Finding:
 def of_error(what: str, error: CmgrError) -> Finding:
     mistakes = error.mistakes if isinstance(error, ConfigError) else ()
     text = chained(error)
-    return Finding(what, ERROR, text if len(mistakes) < 2 else "\n".join([text, *mistakes]), error.hint)
+    told = text if len(mistakes) < 2 else say("word.lines", parts=[text, *mistakes])
+    return Finding(what, ERROR, told, error.hint)
 
 
 def row(found: Finding) -> "shapes.Finding":

@@ -6,7 +6,6 @@ from cmgr.cli.text import out
 from cmgr.config.load import mistakes_of
 from cmgr.config.receivers import FORMATS, Receiver
 from cmgr.config.schema import row
-from cmgr.config.spelling import either
 from cmgr.sentences.sentence import say
 
 Table = dict[str, object]
@@ -28,7 +27,7 @@ def option_of(text: str) -> Table:
 
 def typed() -> Table | None:
     """Ask for one; None: nobody is told."""
-    question = say("setup.how-told", forms=either([*FORMATS]))
+    question = say("setup.how-told", forms=[*FORMATS])
     name = out.ask(question, "", lambda text: _KINDS["format"].take(text) if text else "")
     while name:
         table = _asked(name)

@@ -17,7 +17,6 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.sentences.sentence import say
 from cmgr.view.advice import called
-from cmgr.words import counted
 
 if TYPE_CHECKING:
     from cmgr.model.values.node import Node
@@ -50,7 +49,8 @@ def said(options: SetupOptions) -> Answers:
         try:
             kind.take(raw)
         except ValueError as error:
-            mistakes.append(f"{name} {quoted(text)}: must be {error}")
+            allowed = error.args[0]
+            mistakes.append(say("config.value-given", option=name, text=quoted(text), allowed=allowed))
         return raw
 
     if options.strategy is not None:
@@ -68,8 +68,8 @@ def said(options: SetupOptions) -> Answers:
     if told or managers:
         found[RECEIVERS] = [*told, *managers]
     if mistakes:
-        why = mistakes[0] if len(mistakes) == 1 else counted(len(mistakes), "mistake")
-        raise Misused(f"cannot set up: {why}", mistakes=tuple(mistakes))
+        why = mistakes[0] if len(mistakes) == 1 else say("config.mistakes", count=len(mistakes))
+        raise Misused(say("setup.cannot", why=why), mistakes=tuple(mistakes))
     return found
 
 

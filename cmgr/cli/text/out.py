@@ -96,7 +96,7 @@ def ask(question: str, proposal: str, take: Callable[[str], object]) -> str:
         try:
             take(text.strip())
         except ValueError as error:
-            raise typer.BadParameter(f"must be {error}") from None
+            raise typer.BadParameter(spoken(say("setup.must-be", allowed=error.args[0]))) from None
         return text.strip()
 
     told([question])

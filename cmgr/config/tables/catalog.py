@@ -9,13 +9,12 @@ from typing import Any
 from cmgr.config.settings import Config
 from cmgr.config.tables import rules
 from cmgr.config.tables.table import KEYS, Table, read_table
-from cmgr.errors import ConfigError, chain
+from cmgr.errors import ConfigError
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.handling.catalog import Catalog, Entry, Words, merged, normal_code, table
 from cmgr.model.values.handling.rules import Rules
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import chained, say
 from cmgr.vendor import vendors
-from cmgr.words import counted
 
 MACHINE = Path(__file__).parents[2] / "drivers" / "machine" / "tables"
 """The tables of the machine's own faults, which have no rules."""
@@ -41,13 +40,10 @@ def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -
     except ConfigError as error:
         wrong.append(error)
     if len(wrong) > 1:
-        mistakes = tuple(m for error in wrong for m in error.mistakes or (chain(error),))
+        mistakes = tuple(m for error in wrong for m in error.mistakes or (chained(error),))
         hint = " && ".join(error.hint for error in wrong if error.hint)
-        raise ConfigError(
-            f"cannot use the fault table and the rules: {counted(len(mistakes), 'mistake')}",
-            mistakes=mistakes,
-            hint=hint,
-        )
+        why = say("config.mistakes", count=len(mistakes))
+        raise ConfigError(say("config.both-cannot", why=why), mistakes=mistakes, hint=hint)
     if wrong:
         raise wrong[0]
     return replace(catalog, rules=own)
@@ -70,7 +66,7 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
         own = read_table(faults.file)
         replaces = faults.mode == "replace"
         for warning in (*own.warnings, *(missing_levels(own) if replaces else ())):
-            warn(f"fault table {faults.file}: {warning}")
+            warn(say("config.table-odd", path=faults.file, what=warning))
         entries = merged(entries, table(own.levels, say("fault.table-operators", path=faults.file)), replace=replaces)
     entries = {**machine, **entries}
     tables = (MACHINE, *filter(None, (vendor.tables for vendor in vendors())))
@@ -84,21 +80,21 @@ def load_rules(config: Config, warn: Callable[[str], None]) -> Rules:
     """Return the rules alone. Raises and warns as `load_catalog` does."""
     shipped = Rules()
     for tables in filter(None, (vendor.tables for vendor in vendors())):
-        built_in = rules.sparing(rules.checked(_shipped(tables, "rules.json"), "built in").rules)
+        built_in = rules.sparing(rules.checked(_shipped(tables, "rules.json"), say("config.built-in")).rules)
         shipped = rules.merged(shipped, built_in, replace=False)
     path = config.faults.rules
     if not path:
         return shipped
     own = rules.read_rules(path)
     for warning in own.warnings:
-        warn(f"rules {path}: {warning}")
+        warn(say("config.rules-odd", path=path, what=warning))
     return rules.merged(shipped, own.rules, replace=config.faults.rules_mode == "replace")
 
 
 def missing_levels(own: Table) -> tuple[str, ...]:
     """Return a sentence for each level that a table has no key for, which replaces the built-in one."""
     keys = [key for key in _NEEDED if KEYS[key] not in own.levels]
-    return tuple(f"{key} is missing, and the table replaces the built-in one: no code has that level" for key in keys)
+    return tuple(say("config.level-missing", key=key) for key in keys)
 
 
 def _of_vendor(tables: Path, chips: str) -> dict[FaultCode, Entry]:
@@ -132,5 +128,5 @@ def _shipped(tables: Path, name: str) -> dict[str, Any]:
     try:
         read: dict[str, Any] = json.loads((tables / name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read the built-in table {name}", hint="install the package cmgr again") from error
+        raise ConfigError(say("config.no-built-in", name=name), hint=say("config.install-again")) from error
     return read

@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 from cmgr import trust
-from cmgr.config.spelling import did_you_mean, either, parse_json, parse_toml, plain, quoted
+from cmgr.config.spelling import did_you_mean, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode, Handling
 from cmgr.model.values.handling.catalog import FORMS, is_of_machine, normal_code
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, RuleKind, Rules
-from cmgr.words import counted
+from cmgr.sentences.sentence import parts, say
 
 MANUAL = Handling.ManuallySeparateNPU.name
 FOREVER = 2**32
@@ -41,22 +41,23 @@ def read_rules(path: str) -> RuleFile:
     if path.endswith(".toml"):
         return checked(parse_toml(text, path), path)
     document, repeated = parse_json(text, path)
-    return checked(document, path, [f"{plain(key)}: stands twice in one object" for key in repeated])
+    return checked(document, path, [say("config.twice-in-object", key=plain(key)) for key in repeated])
 
 
 def checked(document: object, path: str, mistakes: list[str] | None = None) -> RuleFile:
     """Return the rules that this document means. Raises `ConfigError` with every mistake, these before its own."""
-    keys = either(list(RuleKind))
+    keys = [*map(str, RuleKind)]
     if not isinstance(document, Mapping):
-        raise ConfigError(f"cannot use the rules {path}: they must be an object with the keys {keys}")
+        raise ConfigError(say("config.rules-cannot", path=path, why=say("config.object-with", keys=keys)))
     reading = _Reading(mistakes=list(mistakes or ()))
     for key, raw in document.items():
         reading.take(str(key), raw)
     if not reading.mistakes and document.keys().isdisjoint(RuleKind):
-        reading.mistakes.append(f"it has no rule; the keys are {keys}")
+        reading.mistakes.append(say("config.no-rule", keys=keys))
     if reading.mistakes:
-        first = reading.mistakes[0] if len(reading.mistakes) == 1 else counted(len(reading.mistakes), "mistake")
-        raise ConfigError(f"cannot use the rules {path}: {first}", mistakes=tuple(reading.mistakes))
+        count = len(reading.mistakes)
+        first = reading.mistakes[0] if count == 1 else say("config.mistakes", count=count)
+        raise ConfigError(say("config.rules-cannot", path=path, why=first), mistakes=tuple(reading.mistakes))
     return RuleFile(Rules(reading.frequency, reading.duration), tuple(reading.warnings))
 
 
@@ -84,11 +85,12 @@ class _Reading:
 
     def take(self, key: str, raw: object) -> None:
         if key in _IGNORED:
-            self.warnings.append(f"{key} is not used: cmgr has settings of its own for it")
+            self.warnings.append(say("config.own-settings", key=key))
         elif key not in set(RuleKind):
-            self.mistakes.append(f"{plain(key)}: there is no such key{did_you_mean(key, RuleKind)}")
+            self.mistakes.append(parts([say("config.no-such-key", key=plain(key)), did_you_mean(key, RuleKind)]))
         elif not isinstance(raw, list):
-            self.mistakes.append(f"{key} = {quoted(raw)}: must be a list of rules")
+            allowed = say("config.list-of-rules")
+            self.mistakes.append(say("config.value", key=key, value=quoted(raw), allowed=allowed))
         else:
             for number, rule in enumerate(raw, start=1):
                 self._take_rule(RuleKind(key), _Rule(f"{key}[{number}]", rule))
@@ -96,17 +98,18 @@ class _Reading:
     def _take_rule(self, kind: RuleKind, rule: "_Rule") -> None:
         if rule.is_for_no_code():
             # Ascend ships such an example, with values that its own checks refuse.
-            self.warnings.append(f"{rule.where} is not used: its EventId is empty")
+            self.warnings.append(say("config.empty-event", key=rule.where, field="EventId"))
             return
         # Of two types, but each read for the one mapping that it goes into.
         into: dict[FaultCode, Any] = self.frequency if kind is RuleKind.FREQUENCY else self.duration
         made = _frequency(rule) if kind is RuleKind.FREQUENCY else _duration(rule)
         codes = Counter(rule.codes())
         for code, count in codes.items():
+            at = f"{rule.where}.EventId"
             if code in into:
-                rule.mistakes.append(f"{rule.where}.EventId: {code} stands in another rule of {kind} already")
+                rule.mistakes.append(say("config.in-another-rule", key=at, code=code, kind=kind))
             elif count > 1:
-                self.warnings.append(f"{rule.where}.EventId: {code} stands {count} times")
+                self.warnings.append(say("config.stands-times", key=at, code=code, count=count))
         into.update(dict.fromkeys(codes, made))
         self.mistakes.extend(rule.mistakes)
 
@@ -123,7 +126,7 @@ def _frequency(rule: "_Rule") -> FrequencyRule:
 def _release(rule: "_Rule", handling: str) -> timedelta | None:
     if not rule.has("ReleaseTimeWindow"):
         if handling and handling != MANUAL:
-            rule.mistakes.append(f"{rule.where}.ReleaseTimeWindow is missing: only {MANUAL} can do without")
+            rule.mistakes.append(say("config.no-release", key=f"{rule.where}.ReleaseTimeWindow", handling=MANUAL))
         return None
     # Ascend reads 0 as it reads nothing: never.
     if rule.is_zero("ReleaseTimeWindow"):
@@ -154,12 +157,13 @@ class _Rule:
         self._is_rule = isinstance(raw, Mapping)
         self._raw: Mapping[str, object] = raw if isinstance(raw, Mapping) else {}
         if not self._is_rule:
-            self.mistakes.append(f"{where} = {quoted(raw)}: must be an object")
+            self.mistakes.append(say("config.value", key=where, value=quoted(raw), allowed=say("config.object")))
 
     def allow(self, keys: tuple[str, ...]) -> None:
         for key in self._raw:
             if key not in keys:
-                self.mistakes.append(f"{self.where}.{plain(key)}: there is no such field{did_you_mean(key, keys)}")
+                unknown = say("config.no-such-field", key=f"{self.where}.{plain(key)}")
+                self.mistakes.append(parts([unknown, did_you_mean(key, keys)]))
 
     def has(self, key: str) -> bool:
         return key in self._raw
@@ -176,7 +180,7 @@ class _Rule:
         # bool is a subclass of int, and `Times: true` is a mistake.
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
-        self._wrong(key, f"a whole number from {least} to {most}")
+        self._wrong(key, say("config.whole", least=least, most=most))
         return least
 
     def handling(self, allowed: list[str]) -> str:
@@ -184,24 +188,32 @@ class _Rule:
         value = self._raw.get("FaultHandling")
         if isinstance(value, str) and value in allowed:
             return value
-        self._wrong("FaultHandling", either(allowed), did_you_mean(value, allowed) if isinstance(value, str) else "")
+        guess = did_you_mean(value, allowed) if isinstance(value, str) else ""
+        self._wrong("FaultHandling", say("word.either", parts=allowed), guess)
         return ""
 
     def codes(self) -> Iterator[FaultCode]:
         raw = self._raw.get("EventId")
         if not isinstance(raw, list):
-            self._wrong("EventId", "a list of codes")
+            self._wrong("EventId", say("config.list-of-codes"))
             return
         for number, item in enumerate(raw, start=1):
             code = normal_code(item) if isinstance(item, str) else None
+            key, value = f"{self.where}.EventId[{number}]", quoted(item)
             if code is not None and is_of_machine(code):
-                self.mistakes.append(f"{self.where}.EventId[{number}] = {quoted(item)}: rules are for faults of chips")
+                self.mistakes.append(say("config.rules-of-chips", key=key, value=value))
             elif code is not None:
                 yield code
             else:
-                self.mistakes.append(f"{self.where}.EventId[{number}] = {quoted(item)}: must be {FORMS}, in quotes")
+                allowed = say("config.in-quotes", forms=FORMS)
+                self.mistakes.append(say("config.value", key=key, value=value, allowed=allowed))
 
     def _wrong(self, key: str, allowed: str, guess: str = "") -> None:
-        if self._is_rule:
-            what = f"{key} = {quoted(self._raw[key])}: must be" if self.has(key) else f"{key} is missing: it must be"
-            self.mistakes.append(f"{self.where}.{what} {allowed}{guess}")
+        if not self._is_rule:
+            return
+        at = f"{self.where}.{key}"
+        if self.has(key):
+            what = say("config.value", key=at, value=quoted(self._raw[key]), allowed=allowed)
+        else:
+            what = say("config.value-missing", key=at, allowed=allowed)
+        self.mistakes.append(parts([what, guess]))

@@ -10,7 +10,7 @@ from cmgr.errors import ConfigError
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, within_class
 from cmgr.model.values.handling.catalog import FORMS, Key, normal_code
-from cmgr.words import counted
+from cmgr.sentences.sentence import parts, say
 
 _NETWORK = (Handling.NotHandleFault, Handling.SubHealthFault, Handling.PreSeparateNPU, Handling.SeparateNPU)
 
@@ -38,19 +38,19 @@ def parse_table(text: str, path: str) -> Table:
     """Return the table that is the text of this file. Raises `ConfigError` with every mistake."""
     document, repeated = _document(text, path)
     levels: dict[Key, tuple[FaultCode, ...]] = {}
-    mistakes = [f"{plain(key)}: stands twice in the file" for key in repeated]
+    mistakes: list[str] = [say("config.twice-in-file", key=plain(key)) for key in repeated]
     for key, raw in document.items():
         level = KEYS.get(key)
         if level is None:
-            mistakes.append(f"{plain(key)}: there is no such level{did_you_mean(key, KEYS)}")
+            mistakes.append(parts([say("config.no-such-level", key=plain(key)), did_you_mean(key, KEYS)]))
         else:
             levels[level], wrong = _codes(key, raw)
             mistakes += wrong
     if not mistakes and not any(levels.values()):
-        mistakes.append("it has no fault code; the keys are " + ", ".join(KEYS))
+        mistakes.append(say("config.no-code-there", keys=[*KEYS]))
     if mistakes:
-        first = mistakes[0] if len(mistakes) == 1 else counted(len(mistakes), "mistake")
-        raise ConfigError(f"cannot use the fault table {path}: {first}", mistakes=tuple(mistakes))
+        first = mistakes[0] if len(mistakes) == 1 else say("config.mistakes", count=len(mistakes))
+        raise ConfigError(say("config.table-cannot", path=path, why=first), mistakes=tuple(mistakes))
     return Table(levels, tuple(_warnings(levels)))
 
 
@@ -59,23 +59,22 @@ def _document(text: str, path: str) -> tuple[Mapping[str, Any], tuple[str, ...]]
         return parse_toml(text, path), ()
     read, repeated = parse_json(text, path)
     if not isinstance(read, dict):
-        raise ConfigError(f"cannot use the fault table {path}: it must be an object with the keys {', '.join(KEYS)}")
+        raise ConfigError(say("config.table-cannot", path=path, why=say("config.table-object", keys=[*KEYS])))
     return read, repeated
 
 
 def _codes(key: str, raw: object) -> tuple[tuple[FaultCode, ...], list[str]]:
     if not isinstance(raw, list):
-        return (), [f"{key} = {quoted(raw)}: must be a list of codes"]
+        return (), [say("config.value", key=key, value=quoted(raw), allowed=say("config.list-of-codes"))]
     codes: list[FaultCode] = []
     mistakes: list[str] = []
     for number, item in enumerate(raw, start=1):
         code = normal_code(item) if isinstance(item, str) else None
         if code is not None:
             codes.append(code)
-        elif isinstance(item, str):
-            mistakes.append(f"{key}[{number}] = {quoted(item)}: must be {FORMS}")
         else:
-            mistakes.append(f"{key}[{number}] = {quoted(item)}: must be a code in quotes")
+            allowed = FORMS if isinstance(item, str) else say("config.quoted-code")
+            mistakes.append(say("config.value", key=f"{key}[{number}]", value=quoted(item), allowed=allowed))
     return tuple(codes), mistakes
 
 
@@ -85,11 +84,11 @@ def _warnings(levels: Mapping[Key, tuple[FaultCode, ...]]) -> Iterator[str]:
         for code, count in Counter(levels[key]).items():
             under.setdefault(code, []).append(key)
             if count > 1:
-                yield f"{code} stands {count} times under {names[key]}"
+                yield say("config.twice-under", code=code, count=count, key=names[key])
         fault_class, handling = key
         if levels[key] and within_class(handling, fault_class) is not handling:
-            yield f"{names[key]} isolates no chip: a network fault keeps new work from it, and no more (PreSeparateNPU)"
+            yield say("config.isolates-none", key=names[key], level=Handling.PreSeparateNPU.name)
     for code, several in under.items():
         if len(several) > 1:
-            listed = " and ".join(names[key].removesuffix("Codes") for key in several)
-            yield f"{code} stands under {listed}: it has the higher level, {several[-1][1].name}"
+            keys = [names[key].removesuffix("Codes") for key in several]
+            yield say("config.stands-under", code=code, keys=keys, level=several[-1][1].name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cmgr.drivers.dcmi import ranktable
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.support import support
+from cmgr.sentences.sentence import say
 from cmgr.vendor import OpenUnits, Place, Told, Vendor
 
 if TYPE_CHECKING:
@@ -48,6 +49,6 @@ VENDOR = Vendor(
     places=_places,
     told_too=_told_too,
     rank_table=ranktable.table,
-    former={"subscribe": "cmgr subscribes as soon as it can", "settle": "chips are believed at once"},
+    former={"subscribe": say("config.subscribes"), "settle": say("config.believed-at-once", chips="NPUs")},
     support=support,
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.host.host import host_of
+from cmgr.sentences.sentence import say
 from cmgr.vendor import Given, OpenUnits, Place, Vendor
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ VENDOR = Vendor(
     tables=Path(__file__).parent / "tables",
     settings=Nvml,
     sentence="The driver of NVIDIA GPUs.",
-    former={"settle": "GPUs are believed at once"},
+    former={"settle": say("config.believed-at-once", chips="GPUs")},
     open=_open,
     places=_places,
     stopped=lambda config: config.drivers.nvml.stop_units,

@@ -164,7 +164,8 @@ def _error(status: int, told: dict[str, object]) -> CmgrError:
     if status == 504:
         return ServiceHangs(message, hint=hint)
     found = told.get("mistakes")
-    mistakes = tuple(map(str, found)) if isinstance(found, list) else ()
+    texts = found if isinstance(found, list) else []
+    mistakes = tuple(_told(told, f"mistakes[{n}]", str(text)) for n, text in enumerate(texts))
     if status == 400:
         return BadRequest(message, mistakes=mistakes, hint=hint)
     return ConfigError(message, mistakes=mistakes, hint=hint) if mistakes else CmgrError(message, hint=hint)
@@ -172,7 +173,10 @@ def _error(status: int, told: dict[str, object]) -> CmgrError:
 
 def restored(told: Mapping[str, Any], key: str) -> str:
     """Return a text of a document with its message, if that is there."""
-    text = str(told.get(key, ""))
+    return _told(told, key, str(told.get(key, "")))
+
+
+def _told(told: Mapping[str, Any], key: str, text: str) -> str:
     try:
         return sentence(text, told["messages"][key])
     except (LookupError, TypeError, AttributeError):

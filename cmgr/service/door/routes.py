@@ -263,6 +263,6 @@ def status_of(error: CmgrError) -> int:
 def refusal(error: CmgrError, language: str) -> dict[str, object]:
     """Return what a peer is told of an error."""
     mistakes = error.mistakes if isinstance(error, ConfigError) else ()
-    said = {"error": chained(error), "hint": error.hint}
-    told: dict[str, object] = {**translated(said, language), "mistakes": list(mistakes)}
+    said = {"error": chained(error), "hint": error.hint, "mistakes": [*mistakes]}
+    told: dict[str, object] = {**translated(said, language)}
     return {**told, "messages": found} if (found := messages(**said)) else told

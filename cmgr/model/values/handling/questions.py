@@ -5,16 +5,16 @@ import shlex
 from enum import StrEnum
 
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 MOST = 1000
 """So many characters has the text of a question at the most."""
 
-FORM = (
-    'a question such as "http://:8000/health", "https://:8443/ready status=200-204 text=ok", "tcp://:6379" or '
-    '"exec COMMAND ARGUMENTS"'
-)
+_SUCH = ("http://:8000/health", "https://:8443/ready status=200-204 text=ok", "tcp://:6379", "exec COMMAND ARGUMENTS")
 
-BUSY_FORM = f"the whole path of a file in the container, or {FORM}"
+FORM = say("config.question", such=[f'"{each}"' for each in _SUCH])
+
+BUSY_FORM = say("config.busy-question", question=FORM)
 
 _ADDRESS = re.compile(r"(http|https|tcp)://(?:localhost|127\.0\.0\.1)?:([0-9]{1,5})(/[!-~]*)?")
 _STATUS = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
