@@ -6,7 +6,7 @@ import ssl
 from functools import partial
 from pathlib import Path
 
-from cmgr import certificates, trust
+from cmgr import network, trust
 from cmgr.config.engine import FleetSettings
 from cmgr.errors import CmgrError, ConfigError, FleetError, chain
 from cmgr.fleet.appliance_text import machine_of
@@ -28,7 +28,7 @@ def context(settings: FleetSettings) -> ssl.SSLContext:
     try:
         for path in filter(None, (settings.ca, settings.cert)):
             _refuse_weak(path)
-        found = certificates.trusting(settings.ca)
+        found = network.trusting(settings.ca)
         if settings.cert:
             trust.read(settings.key)
             found.load_cert_chain(settings.cert, settings.key)

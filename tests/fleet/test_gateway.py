@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.certificates import trusting
 from cmgr.errors import CmgrError, FleetError, Unsure
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Access, Away, Gateway
+from cmgr.network import trusting
 from tests.support.certificates import Certificates
 from tests.support.daemons.etcd import Cluster, Options, free_ports
 from tests.support.receiver import Receiver, Script

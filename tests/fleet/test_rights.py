@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.certificates import trusting
 from cmgr.fleet.gateway import Access
+from cmgr.network import trusting
 from tests.fleet.world import appliances, down, written
 from tests.support.certificates import Certificates
 from tests.support.daemons.etcd import Cluster, Options

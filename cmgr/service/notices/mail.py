@@ -10,7 +10,7 @@ from email.message import EmailMessage
 from email.utils import make_msgid
 from urllib.parse import urlsplit
 
-from cmgr import certificates
+from cmgr import network
 from cmgr.config.receivers import PLAIN_MAIL, Receiver, address_of, secret_of
 from cmgr.errors import CmgrError
 from cmgr.service.notices.alarms import Alarm
@@ -32,7 +32,7 @@ def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
     scheme, host, port = _place(receiver)
     password = secret_of(receiver.secret_file)
     message = _message(receiver, machine, notice(alarms, lost, machine, _MOST, receiver.lang))
-    context = certificates.trusting(receiver.ca_file)
+    context = network.trusting(receiver.ca_file)
     if scheme == "smtps":
         client: smtplib.SMTP = smtplib.SMTP_SSL(local_hostname=machine, timeout=channel.seconds, context=context)
     else:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from cmgr import __version__, certificates
+from cmgr import __version__, network
 from cmgr.config.receivers import secret_of
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
@@ -144,7 +144,7 @@ def _connection(request: Post) -> http.client.HTTPConnection:
         raise CmgrError("only https goes through a proxy")
     if parts.scheme == "http":
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=request.seconds)
-    context = certificates.trusting(request.ca_file)
+    context = network.trusting(request.ca_file)
     if not request.proxy:
         return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=request.seconds, context=context)
     proxy = urlsplit(request.proxy)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from cmgr import certificates
+from cmgr import network
 from cmgr.config.receivers import address_of
 from cmgr.model.values.troubles import Severity
 from cmgr.sentences.sentence import in_language, say
@@ -80,7 +80,7 @@ class _Stream:
         self.sock: socket.socket | None = None
         self._place = (host, port)
         self._seconds = channel.seconds
-        self._context = certificates.trusting(channel.receiver.ca_file) if tls else None
+        self._context = network.trusting(channel.receiver.ca_file) if tls else None
 
     def told(self, data: bytes) -> str:
         sock = self.sock = socket.create_connection(self._place, self._seconds)
