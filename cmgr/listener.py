@@ -1,11 +1,7 @@
-"""A connection to whoever listens on a unix socket: one way to ask whether anybody does, and one to speak HTTP."""
+"""A connection to whoever listens on a unix socket, and who it is."""
 
 import socket
 import struct
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from http.client import HTTPConnection
 
 _CRED = struct.Struct("iII")
 _PEER_GROUPS = 59  # SO_PEERGROUPS of asm-generic/socket.h, which the socket module does not have.
@@ -21,15 +17,6 @@ def reached(path: str, seconds: float) -> socket.socket:
     except BaseException:
         connection.close()
         raise
-    return connection
-
-
-def spoken_to(path: str, seconds: float) -> "HTTPConnection":
-    """Return the same for requests over HTTP, each part of which may take so many seconds."""
-    from http.client import HTTPConnection  # It takes as long to load as Python itself.
-
-    connection = HTTPConnection("localhost", timeout=seconds)
-    connection.sock = reached(path, seconds)
     return connection
 
 

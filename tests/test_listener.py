@@ -52,14 +52,3 @@ def test_one_who_accepts_nobody_is_not_waited_for_longer_than_said(path: str, li
         listener.reached(path, 0.05)
     for connection in queued:
         connection.close()
-
-
-def test_http_is_spoken_on_such_a_connection(path: str, listening: socket.socket) -> None:
-    asking = listener.spoken_to(path, PATIENCE)
-    asking.request("GET", "/x")
-    other, _ = listening.accept()
-    with other:
-        assert other.recv(1000).startswith(b"GET /x HTTP/1.1\r\nHost: localhost\r\n")
-        other.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        assert asking.getresponse().read() == b"ok"
-    asking.close()

@@ -1,10 +1,8 @@
 """The checks of `cmgr check`, one function for each thing. None of them changes anything."""
 
-import http.client
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +23,13 @@ from cmgr.model.values.handling.rules import RuleKind
 from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.runtimes import documents
 from cmgr.runtimes.docker.origin import is_podman, origin_of
+from cmgr.runtimes.docker.wire import asked
 from cmgr.runtimes.systemd.clients import watched
 from cmgr.sentences.sentence import because, chained, say
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
 from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR, owned
-from cmgr.words import json_of
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -229,10 +227,9 @@ def _docker(path: Path, rows: "Iterable[shapes.Container]") -> Iterator[Finding]
         yield found
         return
     try:
-        with closing(listener.spoken_to(str(path), SECONDS)) as connection:
-            connection.request("GET", "/info")
-            info = documents.mapping(json_of(connection.getresponse().read(1 << 20)))
-    except (OSError, http.client.HTTPException, ValueError) as error:
+        with asked(str(path), "ask Docker", SECONDS) as docker:
+            info = docker.info()
+    except CmgrError as error:
         text = say("check.not-docker", path=str(path), error=chain(error))
         yield Finding(found.what, ERROR, text, say("check.dockerd-well"))
         return

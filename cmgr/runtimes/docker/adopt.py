@@ -3,22 +3,17 @@
 Nothing is left out silently: what the description has and the commands do not carry over is named.
 """
 
-import http.client
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from urllib.parse import quote
 
-from cmgr import listener
-from cmgr.errors import CmgrError, NotThere
+from cmgr.errors import ContainerGone, NotThere
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import SLOT
+from cmgr.runtimes.docker.wire import asked
 from cmgr.runtimes.documents import Json, items, mapping, text, texts
 from cmgr.vendor import notations
-from cmgr.words import json_of
 
 SECONDS = 10.0
-MOST = 16 << 20
 
 _FLAGS: Mapping[str, str] = {
     "Privileged": "--privileged",
@@ -95,23 +90,14 @@ def adoption(container: Json, image: Json, slot: str) -> Adoption:
 def described(path: str, name: str) -> tuple[Json, Json]:
     """Return how Docker, on this socket, describes the container of this name, and its image.
 
-    Blocks up to 20 s. Raises `CmgrError`.
+    Blocks up to 10 s. Raises `CmgrError`.
     """
-    container = _asked(path, f"/containers/{quote(name, safe='')}/json")
-    return container, _asked(path, f"/images/{quote(text(container, 'Image'), safe=':')}/json")
-
-
-def _asked(path: str, target: str) -> Json:
     try:
-        with closing(listener.spoken_to(path, SECONDS)) as connection:
-            connection.request("GET", target)
-            answer = connection.getresponse()
-            told = mapping(json_of(answer.read(MOST)))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise CmgrError(f"cannot ask Docker on {path}", hint="is dockerd running, and are you root?") from error
-    if answer.status != http.client.OK:
-        raise NotThere(f"cannot ask Docker on {path}: {text(told, 'message')}", hint="docker ps -a")
-    return told
+        with asked(path, f"ask Docker of {name}", SECONDS) as docker:
+            container = docker.inspect(name)
+            return container, docker.image(text(container, "Image"))
+    except ContainerGone as gone:
+        raise NotThere(gone.message, hint="docker ps -a") from None
 
 
 def of_host(host: Json) -> Iterator[str]:

@@ -127,3 +127,10 @@ class Clients:
             self._free.append(client)
         else:
             client.close()
+
+
+@contextmanager
+def asked(path: str, what: str, seconds: float) -> "Iterator[Client]":
+    """Lend a client to one who asks the Docker on this socket once, within so many seconds. Raises as `Clients.use`."""
+    with closing(Clients(path)) as clients, clients.use(what, seconds) as client:
+        yield client

@@ -195,7 +195,7 @@ def docker_at(home: Home, path: Path, runtimes: str = '"docker"') -> None:
 def test_the_engine_that_answers_for_docker_is_told(home: Home, more: str, text: str) -> None:
     path = home.folder / "docker.sock"
     docker_at(home, path)
-    body = b'{"ServerVersion": "27.5.1", "LiveRestoreEnabled": true, %s}' % more.encode()
+    body = b'{"ApiVersion": "1.47", "ServerVersion": "27.5.1", "LiveRestoreEnabled": true, %s}' % more.encode()
     reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     with daemon(path, reply):
         assert found(home)["runtime docker"] == {
@@ -209,7 +209,7 @@ def test_the_engine_that_answers_for_docker_is_told(home: Home, more: str, text:
 def test_a_docker_that_lets_health_checks_end_with_its_restart_is_a_warning(home: Home) -> None:
     path = home.folder / "docker.sock"
     docker_at(home, path)
-    body = b'{"ServerVersion": "20.10.24", "LiveRestoreEnabled": true}'
+    body = b'{"ApiVersion": "1.41", "ServerVersion": "20.10.24", "LiveRestoreEnabled": true}'
     reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     with daemon(path, reply):
         told = found(home)["runtime docker"]
@@ -246,7 +246,7 @@ def test_whether_docker_can_give_by_cdi_is_told(
     docker_at(home, path)
     with home.config.open("a") as file:
         file.write("[cdi]\nchips = true\n")
-    body = json.dumps({"Version": "1", **told}).encode()
+    body = json.dumps({"ApiVersion": "1.41", **told}).encode()
     with daemon(path, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)):
         found_it = found(home)["cdi"]
     assert (found_it["state"], text in str(found_it["text"]), hint in str(found_it["hint"])) == (state, True, True)
@@ -256,7 +256,7 @@ def test_auto_needs_one_runtime_and_does_not_miss_the_others(home: Home) -> None
     path = home.folder / "docker.sock"
     docker_at(home, path, '"auto"')
     assert {found(home)[f"runtime {name}"]["state"] for name in ("docker", "containerd")} == {"error"}
-    body = b'{"Version": "27.5.1"}'
+    body = b'{"ApiVersion": "1.47"}'
     with daemon(path, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)):
         names = [what for what in found(home) if what.startswith("runtime ")]
     assert names == ["runtime docker"]
@@ -332,7 +332,7 @@ def test_who_is_healed_by_its_end_alone_is_told_once(home: Home) -> None:
 def test_one_of_podmans_without_its_monitor_is_told_beforehand(home: Home) -> None:
     path = home.folder / "docker.sock"
     docker_at(home, path)
-    body = b'{"ServerVersion": "4.3.1", "BuildahVersion": "1"}'
+    body = b'{"ApiVersion": "1.41", "ServerVersion": "4.3.1", "BuildahVersion": "1"}'
     reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     with daemon(path, reply), told_by_service(home, replace(machine(), containers={key("web"): running("web", 0)})):
         told = found(home)["container"]

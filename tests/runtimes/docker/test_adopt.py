@@ -69,7 +69,7 @@ def test_the_command_makes_the_same_container(dockerd: Dockerd) -> None:
 def test_a_container_that_is_not_there_is_told(dockerd: Dockerd) -> None:
     with pytest.raises(NotThere, match="No such container: nobody"):
         described(dockerd.socket, "nobody")
-    with pytest.raises(CmgrError, match="cannot ask Docker on /nowhere"):
+    with pytest.raises(CmgrError, match="cannot ask Docker of nobody: nothing answers at /nowhere"):
         described("/nowhere", "nobody")
 
 

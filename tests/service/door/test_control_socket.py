@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ConfigError, ServiceDown
-from cmgr.listener import spoken_to
+from cmgr.listener import reached
 from cmgr.service.door.claim import listener
 from cmgr.service.door.client import get
 from cmgr.service.door.control import ControlServer
@@ -117,7 +117,8 @@ def test_close_leaves_the_socket_of_a_successor(path: Path, server: ControlServe
 def test_one_that_somebody_removes_is_there_again_and_that_is_said(path: Path, server: ControlServer) -> None:
     said: list[str] = []
     server.warn = said.append
-    with closing(spoken_to(str(path), PATIENCE)) as before:
+    with closing(HTTPConnection("localhost")) as before:
+        before.sock = reached(str(path), PATIENCE)
         asked(before)
         for directory in (False, True):
             path.unlink()
