@@ -1,9 +1,23 @@
-"""The certificates by which cmgr believes a server."""
+"""Calls over the network: whom cmgr believes there, how long all of a call may take, and why it got no answer.
 
+Not `urllib.request`, which follows redirects and proxies that the environment names: a password, an alarm and its token
+go to the address that the configuration names, by the proxy that it names, and nowhere else.
+"""
+
+import http.client
+import socket
 import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from cmgr.errors import CmgrError
+from cmgr.words import one_line
+
+FAILURES = (OSError, http.client.HTTPException, ValueError)
+"""The errors of a client of the standard library's that gets no answer, or one that cannot be read."""
 
 _BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -29,3 +43,58 @@ def trusting(ca_file: str) -> ssl.SSLContext:
     except OSError as error:
         why = error.strerror or f"{type(error).__name__} {error}".strip()[:200]
         raise CmgrError(f"cannot read the certificates in {ca_file or 'the system'}: {why}") from None
+
+
+class Client(Protocol):
+    """A client of the standard library's; it has no socket before it is connected, though its type says so."""
+
+    sock: socket.socket | None
+
+
+class NoAnswer(CmgrError):
+    """The words for why a call got no answer. `why`: the error itself, a `TimeoutError` where its time was over."""
+
+    def __init__(self, message: str, why: Exception) -> None:
+        super().__init__(message)
+        self.why = why
+
+
+@contextmanager
+def bounded(client: Client, seconds: float) -> Iterator[threading.Event]:
+    """Cut what is done within after so many seconds, and yield what is set by then. Raises `NoAnswer`."""
+    # A socket's own timeout is for each read: whoever sends a byte now and then would hold us for ever.
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()  # Before whoever reads there wakes.
+        cut(client)
+
+    guard = threading.Timer(seconds, end)
+    guard.daemon = True
+    guard.start()
+    try:
+        yield over
+    except FAILURES as error:
+        if over.is_set() or isinstance(error, TimeoutError):
+            raise NoAnswer(f"no answer within {seconds:g} s", TimeoutError()) from None
+        raise NoAnswer(plainly(error), error) from None
+    finally:
+        guard.cancel()
+
+
+def cut(client: Client) -> None:
+    """Make the call under way fail at once. Any thread."""
+    with suppress(OSError):
+        if client.sock is not None:
+            client.sock.shutdown(socket.SHUT_RDWR)
+
+
+def plainly(error: Exception) -> str:
+    """Return why a call failed, on one line."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not good: {error.verify_message}"
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "it closed the connection"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return one_line(f"{type(error).__name__} {error}").strip()[:200]

@@ -1,10 +1,7 @@
-"""Requests to etcd's gateway, over urllib3: to whichever node answers, and over in time whatever is wrong.
+"""Requests to etcd's gateway: to whichever node answers, and over in time whatever is wrong."""
 
-No redirect is followed, nor a proxy of the environment: a password goes where the configuration says, and nowhere else.
-"""
-
-import http.client
 import json
+import select
 import socket
 import ssl
 import threading
@@ -12,13 +9,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection, IncompleteRead
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-
-from cmgr import __version__
+from cmgr import __version__, network
 from cmgr.errors import FleetError, Unsure
 from cmgr.fleet import etcd_wire as wire
 from cmgr.frozen import dataclass
@@ -41,15 +36,12 @@ _SPARE = 4
 
 _SLOW = "it did not answer in time"
 
-_FOREIGN = (OSError, urllib3.exceptions.HTTPError, http.client.HTTPException, ValueError)
-
-_LIVELY: list[tuple[int, int, int | bytes]] = [
+_LIVELY = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
-    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-]
+)
 """Of a line on which nobody writes the kernel notices within 15 s that the machine at its end is gone."""
 
 
@@ -82,20 +74,20 @@ class Line:
         self._asked = False
         parts = urlsplit(endpoint)
         host, port = parts.hostname or "", parts.port or PORT
-        self._connection: HTTPConnection = (
-            HTTPSConnection(host, port, ssl_context=tls, socket_options=_LIVELY)
-            if parts.scheme == "https"
-            else HTTPConnection(host, port, socket_options=_LIVELY)
-        )
+        secure = parts.scheme == "https"
+        self._connection = HTTPSConnection(host, port, context=tls) if secure else HTTPConnection(host, port)
 
     def is_open(self) -> bool:
-        return self._connection.is_connected
+        """Return whether the node has neither closed the connection since the last answer, nor said anything."""
+        if self._connection.sock is None:
+            return False
+        waiting = select.poll()
+        waiting.register(self._connection.sock, select.POLLIN)
+        return not waiting.poll(0)
 
     def cut(self) -> None:
         """Make the call under way fail at once."""
-        # There is no socket before it is connected, though its type says so.
-        with suppress(OSError, AttributeError):
-            self._connection.sock.shutdown(socket.SHUT_RDWR)
+        network.cut(self._connection)
 
     def close(self) -> None:
         self._connection.close()
@@ -103,36 +95,28 @@ class Line:
     @contextmanager
     def bounded(self, seconds: float) -> Iterator[None]:
         """Let what is done within take at most so long. Raises `Away` or `Unsure`, in words."""
-        # A socket's own timeout is for each read: whoever sends a byte now and then would hold us for ever.
-        until = time.monotonic() + seconds
-        guard = threading.Timer(seconds, self.cut)
-        guard.daemon = True
-        guard.start()
         try:
-            yield
-        except _FOREIGN as error:
-            why = _plainly(error) if time.monotonic() < until else _SLOW
-            kind = Unsure if self._asked else Untrusted if _is_about_trust(error) else Away
+            with network.bounded(self._connection, seconds):
+                yield
+        except network.NoAnswer as error:
+            kind = Unsure if self._asked else Untrusted if isinstance(error.why, ssl.SSLError) else Away
+            why = _SLOW if isinstance(error.why, TimeoutError) else error.message
             raise kind(f"cannot ask {self.endpoint}: {why}") from None
-        finally:
-            guard.cancel()
 
-    def send(
-        self, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float
-    ) -> urllib3.BaseHTTPResponse:
+    def send(self, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float) -> HTTPResponse:
         """Post the body, or get what is there without one. Return the answer, of which the head is there.
 
-        Raises what urllib3 does.
+        Raises those of `network.FAILURES`.
         """
         self._asked = False
         self._connection.timeout = seconds
         if self._connection.sock is None:
             self._connection.connect()
+        for option in _LIVELY:
+            self._connection.sock.setsockopt(*option)
         self._connection.sock.settimeout(seconds)
         self._asked = True
-        self._connection.request(
-            "POST" if body is not None else "GET", path, body, headers, preload_content=False, decode_content=False
-        )
+        self._connection.request("POST" if body is not None else "GET", path, body, headers)
         return self._connection.getresponse()
 
     def be_patient(self) -> None:
@@ -143,7 +127,7 @@ class Line:
 class Stream:
     """An answer that goes on: its lines, until it ends or is cut."""
 
-    def __init__(self, line: Line, response: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, line: Line, response: HTTPResponse) -> None:
         self._line = line
         self._response = response
 
@@ -155,11 +139,11 @@ class Stream:
         """Yield each line as it comes. Raises `Away` when the line breaks, `Malformed`."""
         lines = wire.Lines()
         try:
-            while piece := self._response.read1(65536, decode_content=False):
+            while piece := self._response.read1(65536):
                 yield from lines.feed(piece)
             yield from lines.end()
-        except _FOREIGN as error:
-            raise Away(f"cannot follow {self.endpoint}: {_plainly(error)}") from None
+        except network.FAILURES as error:
+            raise Away(f"cannot follow {self.endpoint}: {network.plainly(error)}") from None
         finally:
             self._response.close()
             self._line.close()
@@ -312,11 +296,12 @@ class Gateway:
                 # https://github.com/etcd-io/etcd/blob/main/server/etcdserver/api/v3rpc/interceptor.go: requireLeader.
                 headers = {**_headers(token), "Grpc-Metadata-hasleader": "true"}
                 response = line.send(path, json.dumps(body).encode(), headers, seconds)
-                if response.status == 200:
+                if response.status == 200 and not response.will_close:
                     line.be_patient()
                     stream = Stream(line, response)
                     return stream
-                data = _whole(response)
+                with closing(response):
+                    data = _whole(response)
         finally:
             if stream is None:
                 line.close()
@@ -339,13 +324,13 @@ def _headers(token: str) -> dict[str, str]:
     return {**told, "Authorization": token} if token else told
 
 
-def _whole(response: urllib3.BaseHTTPResponse) -> bytes:
-    data = bytearray()
-    while piece := response.read(65536, decode_content=False):
-        data += piece
-        if len(data) > wire.LONGEST:
-            raise Unsure(f"cannot understand etcd: its answer is longer than {wire.LONGEST} bytes")
-    return bytes(data)
+def _whole(response: HTTPResponse) -> bytes:
+    data = response.read(wire.LONGEST + 1)
+    if len(data) > wire.LONGEST:
+        raise Unsure(f"cannot understand etcd: its answer is longer than {wire.LONGEST} bytes")
+    if response.length:
+        raise IncompleteRead(data, response.length)
+    return data
 
 
 def _judged(endpoint: str, status: int, data: bytes) -> object:
@@ -357,22 +342,3 @@ def _judged(endpoint: str, status: int, data: bytes) -> object:
     if status != 200:
         raise wire.refused(told, status)
     return told
-
-
-def _is_about_trust(error: BaseException) -> bool:
-    return isinstance(error, ssl.SSLError) or (error.__cause__ is not None and _is_about_trust(error.__cause__))
-
-
-def _plainly(error: BaseException) -> str:
-    cause = error.__cause__ or error.__context__
-    if isinstance(error, urllib3.exceptions.HTTPError) and isinstance(cause, OSError):
-        return _plainly(cause)
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not good: {error.verify_message}"
-    if isinstance(error, http.client.RemoteDisconnected):
-        return "it closed the connection"
-    if isinstance(error, TimeoutError):
-        return _SLOW
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return wire.plain(f"{type(error).__name__} {error}")

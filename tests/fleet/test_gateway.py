@@ -1,8 +1,10 @@
 """Requests to real etcd through relays: whatever is wrong with a node or its line, they end and say the truth."""
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -102,6 +104,40 @@ def test_neither_a_redirect_nor_a_proxy_of_the_environment_is_followed(
         with pytest.raises(CmgrError, match="answers 307"):
             opened(Access((asked.url,))).ask_at(asked.url, RANGE, wire.range_asked("/g/a"))
         assert (len(asked.requests), elsewhere.requests) == (1, [])
+
+
+@pytest.fixture
+def stranger() -> Iterator[Callable[[bytes], str]]:
+    """Makes nodes that say these bytes to whatever they are asked, once, and close the connection; by their address."""
+    with ExitStack() as stack:
+
+        def make(says: bytes) -> str:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+            def answer() -> None:
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(says)
+
+            thread = Thread(target=answer)
+            thread.start()
+            stack.callback(thread.join)
+            return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        yield make
+
+
+def test_an_answer_that_ends_too_early_is_no_answer(stranger: Callable[[bytes], str], opened: Opener) -> None:
+    url = stranger(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n{}")
+    with pytest.raises(Unsure, match=r"IncompleteRead\(2 bytes read, 28 more expected\)"):
+        opened(Access((url,))).ask_at(url, RANGE, wire.range_asked("/g/a"))
+
+
+def test_an_answer_that_ends_its_connection_is_not_followed(stranger: Callable[[bytes], str], opened: Opener) -> None:
+    url = stranger(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}")
+    with pytest.raises(FleetError, match="cannot follow"):
+        opened(Access((url,))).follow("/v3/watch", wire.watch_asked("/g/", 1), 0.5)
 
 
 def test_an_answer_that_is_held_back_leaves_open_whether_it_was_done(

@@ -27,7 +27,7 @@ _STDERR = 2
 _CLOSE_SECONDS = 2.0
 _WITH_TIME = "{time:YYYY-MM-DD HH:mm:ss.SSS} {level: <7} {message}"
 
-_TALKATIVE = ("urllib3", "grpc")
+_TALKATIVE = ("grpc",)
 """They log each answer that cannot be read with a traceback. cmgr itself says once what became of the call."""
 
 

@@ -2,7 +2,7 @@
 
 import smtplib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from email import policy
 from email.headerregistry import Address
@@ -16,7 +16,6 @@ from cmgr.errors import CmgrError
 from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel, Rejected
 from cmgr.service.notices.notice import Notice, notice
-from cmgr.service.notices.post import bounded
 from cmgr.words import one_line
 
 _MOST = 100_000
@@ -39,7 +38,7 @@ def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
         client = smtplib.SMTP(local_hostname=machine, timeout=channel.seconds)
     # Its constructor would connect before there is anything that can be cut; TLS looks here for the server's name.
     client._host = host  # type: ignore[attr-defined]  # Its own constructor sets it.
-    with bounded(client, channel.seconds):
+    with closing(client), network.bounded(client, channel.seconds):
         try:
             _good(*client.connect(host, port))
             if scheme == "smtp":

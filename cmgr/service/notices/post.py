@@ -1,16 +1,7 @@
-"""One HTTP request that posts JSON: bounded in time as a whole, no redirect, TLS verified.
-
-Not `urllib.request`, which follows redirects and proxies that the environment names: an alarm and its token go to the
-address that the configuration names, by the proxy that it names, and nowhere else.
-"""
+"""One HTTP request that posts JSON: bounded in time as a whole, no redirect, TLS verified."""
 
 import http.client
-import socket
-import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Protocol
+from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
 from cmgr import __version__, network
@@ -57,14 +48,6 @@ class Answer:
         return one_line(self.body[:200].decode(errors="replace")).strip()
 
 
-class Connected(Protocol):
-    """A client of the standard library's; it has no socket before it is connected, though its type says so."""
-
-    sock: socket.socket | None
-
-    def close(self) -> None: ...
-
-
 def posting(channel: Channel, url: str, body: bytes) -> Post:
     """Return the post to this receiver. Raises `ConfigError`."""
     receiver = channel.receiver
@@ -74,7 +57,7 @@ def posting(channel: Channel, url: str, body: bytes) -> Post:
 def post(request: Post) -> Answer:
     """Post it and return the answer, whatever that is. Raises `CmgrError`. The token is in no message."""
     connection = _connection(request)
-    with bounded(connection, request.seconds):
+    with closing(connection), network.bounded(connection, request.seconds):
         connection.request("POST", _target(request.url), request.body, _headers(request))
         answer = connection.getresponse()
         wait, body = answer.headers.get("Retry-After", ""), b""
@@ -97,29 +80,6 @@ def judge(answer: Answer, says: str = "") -> None:
     if 400 <= status < 500 and status not in _WORTH_ANOTHER_TRY:
         raise Rejected(text)
     raise CmgrError(text)
-
-
-@contextmanager
-def bounded(client: Connected, seconds: float) -> Iterator[None]:
-    """Cut what is done within after so many seconds, and close it. Its failures are raised as `CmgrError`."""
-    # A socket's own timeout is for each read: a receiver that sends a byte now and then would hold us for ever.
-    over = threading.Event()
-    guard = threading.Timer(seconds, _cut, (client, over))
-    guard.daemon = True
-    guard.start()
-    try:
-        yield
-    except TimeoutError:
-        raise CmgrError(f"no answer within {seconds:g} s") from None
-    except ssl.SSLCertVerificationError as error:
-        raise CmgrError(f"its certificate is not good: {error.verify_message}") from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        if over.is_set():
-            raise CmgrError(f"no answer within {seconds:g} s") from None
-        raise CmgrError(_plainly(error)) from None
-    finally:
-        guard.cancel()
-        client.close()
 
 
 def _headers(request: Post) -> dict[str, str]:
@@ -152,16 +112,3 @@ def _connection(request: Post) -> http.client.HTTPConnection:
     through = http.client.HTTPSConnection(proxy.hostname, proxy.port or 3128, timeout=request.seconds, context=context)
     through.set_tunnel(parts.hostname, parts.port or 443)
     return through
-
-
-def _cut(client: Connected, over: threading.Event) -> None:
-    over.set()  # Before whoever reads there wakes.
-    with suppress(OSError, AttributeError):
-        assert client.sock is not None
-        client.sock.shutdown(socket.SHUT_RDWR)
-
-
-def _plainly(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return f"{type(error).__name__} {error}".strip()[:200]

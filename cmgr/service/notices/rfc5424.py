@@ -4,7 +4,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
 from cmgr import network
@@ -15,7 +15,6 @@ from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel
 from cmgr.service.notices.datagrams import sent
 from cmgr.service.notices.notice import cut
-from cmgr.service.notices.post import bounded
 from cmgr.words import runs, stamp
 
 _PORTS: Mapping[str, int] = {"udp": 514, "tcp": 514, "tls": 6514}
@@ -44,7 +43,7 @@ def send(channel: Channel, alarms: Sequence[Alarm], lost: int) -> str:
         return sent(parts.hostname, port, line(alarms[0], channel.machine, _MOST_OF_DATAGRAM, channel.receiver.lang))
     data = line(alarms[0], channel.machine, _MOST, channel.receiver.lang)
     stream = _Stream(channel, parts.hostname, port, tls=parts.scheme == "tls")
-    with bounded(stream, channel.seconds):
+    with closing(stream), network.bounded(stream, channel.seconds):
         return stream.told(b"%d %s" % (len(data), data))
 
 

@@ -8,16 +8,13 @@ followed, no certificate believed or disbelieved (nothing secret is sent, and mo
 what is read are bounded, whatever it answers.
 """
 
-import re
-import socket
 import ssl
-import time
+from contextlib import closing, suppress
 from functools import cache
-from http.client import HTTPException, HTTPResponse
-from io import BytesIO
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, RemoteDisconnected
 from typing import NamedTuple
 
-from cmgr import redact
+from cmgr import network, redact
 from cmgr.errors import CmgrError, RuntimeAils, sentence
 from cmgr.model.values.handling.questions import Question, Way
 from cmgr.model.values.services.containers import Container
@@ -57,19 +54,22 @@ def ask(container: Container, question: Question, runtime: Runtime | None, secon
     if place is None:
         words = f"cannot be asked: its runtime names no address of its port {question.port}; ask by exec"
         return Reply(False, words, mute=True)
-    until = time.monotonic() + seconds
+    line = (
+        HTTPSConnection(*place, timeout=seconds, context=_tls())
+        if question.way is Way.HTTPS
+        else HTTPConnection(*place, timeout=seconds)
+    )
     try:
-        with socket.create_connection(place, timeout=seconds) as plain:
-            if question.way is Way.TCP:
-                return Reply(True, f"port {question.port} is open")
-            with _tls().wrap_socket(plain) if question.way is Way.HTTPS else plain as line:
-                line.sendall(_request(question))
-                return _judged(question, _read(line, question, until))
-    except TimeoutError:
-        return Reply(False, f"no answer in {seconds:g} s", mute=True)
-    except OSError as error:
-        refused = isinstance(error, ConnectionRefusedError)  # By its machine, which says that nobody listens there.
-        return Reply(False, _shown(error.strerror or str(error)).lower(), mute=not refused)
+        with closing(line), network.bounded(line, seconds) as over:
+            reply = _answered(question, line)
+            if over.is_set() and not reply.good:
+                raise TimeoutError  # It has been cut, and ends there only therefore.
+            return reply
+    except network.NoAnswer as error:
+        if isinstance(error.why, HTTPException) and not isinstance(error.why, RemoteDisconnected):
+            return Reply(False, "what answers does not speak HTTP")
+        refused = isinstance(error.why, ConnectionRefusedError)  # By its machine, which says that nobody listens there.
+        return Reply(False, _shown(error.message).lower(), mute=not refused)
 
 
 def _run(container: Container, question: Question, runtime: Runtime | None, seconds: float) -> Reply:
@@ -95,72 +95,28 @@ def _tls() -> ssl.SSLContext:
     return context
 
 
-def _request(question: Question) -> bytes:
-    lines = (
-        f"GET {question.path} HTTP/1.1",
-        f"Host: localhost:{question.port}",
-        *("User-Agent: cmgr", "Accept: */*", "Connection: close", "", ""),
-    )
-    return "\r\n".join(lines).encode("ascii")
+def _answered(question: Question, line: HTTPConnection) -> Reply:
+    line.connect()
+    if question.way is Way.TCP:
+        return Reply(True, f"port {question.port} is open")
+    about = {"Host": f"localhost:{question.port}", "User-Agent": "cmgr", "Accept": "*/*", "Connection": "close"}
+    line.request("GET", question.path, headers=about)
+    with closing(line.getresponse()) as answer:
+        words = f"HTTP {answer.status}" + (", and no redirect is followed" if 300 <= answer.status < 400 else "")
+        if not question.least <= answer.status <= question.most:
+            return Reply(False, words)
+        if question.expects and not _says(answer, question.expects.encode()):
+            return Reply(False, f"{words} without the text {_shown(question.expects)}")
+        return Reply(True, words)
 
 
-def _read(line: socket.socket, question: Question, until: float) -> bytes:
-    """Return what is answered, as far as it is needed. Raises `OSError`, and `TimeoutError` when the time is over."""
+def _says(answer: HTTPResponse, text: bytes) -> bool:
+    """Return whether the text is in what is answered, of which no more is read than is needed."""
     told = b""
-    while len(told) < _MOST and not _is_enough(told, question):
-        left = until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        line.settimeout(left)
-        more = line.recv(_MOST)
-        if not more:
-            break
-        told += more
-    return told
-
-
-def _is_enough(told: bytes, question: Question) -> bool:
-    head, end, body = told.partition(b"\r\n\r\n")
-    if not question.expects:
-        return b"\r\n" in told
-    if not end:
-        return False
-    length = re.search(rb"\r\ncontent-length: *([0-9]{1,9})", head.lower())
-    return question.expects.encode() in body or (length is not None and len(body) >= int(length[1]))
-
-
-class _Told:
-    """The answer that was read, as `http.client` reads from a socket."""
-
-    def __init__(self, told: bytes) -> None:
-        self._told = told
-
-    def makefile(self, *_args: object, **_options: object) -> BytesIO:
-        return BytesIO(self._told)
-
-
-def _judged(question: Question, told: bytes) -> Reply:
-    first = re.match(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: |\r)", told)
-    if first is None:
-        words = "what answers does not speak HTTP" if told else "it closes connections without an answer"
-        return Reply(False, words, mute=not told)
-    status = int(first[1])
-    words = f"HTTP {status}" + (", and no redirect is followed" if 300 <= status < 400 else "")
-    if not question.least <= status <= question.most:
-        return Reply(False, words)
-    if question.expects and question.expects not in _body(told):
-        return Reply(False, f"{words} without the text {_shown(question.expects)}")
-    return Reply(True, words)
-
-
-def _body(told: bytes) -> str:
-    response = HTTPResponse(_Told(told))  # type: ignore[arg-type]
-    try:
-        response.begin()
-        body = response.read()
-    except HTTPException as error:
-        body = error.args[0] if error.args and isinstance(error.args[0], bytes) else b""
-    return body.decode(errors="replace")
+    with suppress(HTTPException):  # It ends in the middle; what came counts.
+        while text not in told and len(told) < _MOST and (more := answer.read1(_MOST)):
+            told += more
+    return text in told
 
 
 def _shown(text: str) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,11 +21,11 @@ from cmgr.config.receivers import Receiver as Receiving
 from cmgr.errors import CmgrError
 from cmgr.host.host import Host
 from cmgr.model.values.troubles import TroubleKind
+from cmgr.network import Client, bounded
 from cmgr.service.log.setup import Log
 from cmgr.service.notices import sending
 from cmgr.service.notices.alarms import Alarm
 from cmgr.service.notices.channel import Channel, TooFast
-from cmgr.service.notices.post import Connected, bounded
 from cmgr.service.notices.sending import Receiver as Sender
 from cmgr.service.notices.sending import pause
 from tests.service.notices.robots import WeCom
@@ -198,10 +199,10 @@ def test_what_breaks_as_it_is_cut_had_no_more_time() -> None:
         cut.set()
         closed.wait(PATIENCE)
 
-    client = cast("Connected", SimpleNamespace(sock=SimpleNamespace(shutdown=shutdown), close=closed.set))
+    client = SimpleNamespace(sock=SimpleNamespace(shutdown=shutdown), close=closed.set)
 
     def read() -> None:
-        with bounded(client, 0.01):
+        with closing(client), bounded(cast("Client", client), 0.01):
             assert cut.wait(PATIENCE)
             raise ConnectionResetError
 
@@ -214,7 +215,7 @@ def test_one_that_says_nothing_sensible_is_asked_again(receiver: Receiver, sende
     told = sender()
     told.put(alarm())
     receiver.until(3)
-    eventually(lambda: "RemoteDisconnected" in told.trouble() or "reset" in told.trouble())
+    eventually(lambda: "it closed the connection" in told.trouble() or "reset" in told.trouble())
 
 
 def test_one_that_comes_up_later_gets_what_waited_in_order(sender: Senders, said: Said) -> None:

@@ -110,5 +110,5 @@ def test_a_server_that_hangs_lets_nobody_wait(on_docker: Install, containers: Co
     eventually(lambda: shown(service, "hangs", "health") == "healthy")
     for child in Path(f"/proc/{containers.pid('hangs')}/task/{containers.pid('hangs')}/children").read_text().split():
         os.kill(int(child), signal.SIGSTOP)
-    eventually(lambda: "no answer in 0.2 s" in " ".join(service.cmgr("status").out.split()))
+    eventually(lambda: "no answer within 0.2 s" in " ".join(service.cmgr("status").out.split()))
     assert service.cmgr("status", "--check").code == WRONG
