@@ -101,11 +101,15 @@ def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
     restarted = turn.at if fact.restarted else state.restarted
     turn.put_runtime(replace(state, why_down="", flows=turn.at, restarted=restarted, ask_at=None, failures=0))
     turn.ask_list(fact.runtime, f"{fact.runtime} is there", not_older=turn.at)
-    wait_no_longer(turn, fact.runtime)
     if fact.restarted:
         try_with_new_daemon(turn, fact.runtime)
-    if state.why_down:
-        turn.note(NoteKind.WARNING, say("container.runtime-is-back", runtime=fact.runtime))
+    _is_back(turn, state)
+
+
+def _is_back(turn: Turn, before: RuntimeState) -> None:
+    wait_no_longer(turn, before.name)
+    if before.why_down:
+        turn.note(NoteKind.WARNING, say("container.runtime-is-back", runtime=before.name))
 
 
 def _runtime_down(turn: Turn, fact: RuntimeDown) -> None:
@@ -115,7 +119,7 @@ def _runtime_down(turn: Turn, fact: RuntimeDown) -> None:
     if not state.why_down:
         what = say("trouble.unreachable", runtime=fact.runtime)
         turn.note(NoteKind.WARNING, say("word.because", what=what, why=fact.why))
-    turn.put_runtime(replace(state, why_down=fact.why, flows=None, silent=state.silent or turn.at))
+    turn.put_runtime(replace(state, why_down=fact.why, flows=None, silent=state.silent or turn.at, broke=turn.at))
 
 
 def containers_listed(turn: Turn, fact: ContainersListed) -> None:
@@ -137,10 +141,11 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
         _take_in(turn, listed, issued)
         turn.list_failed(turn.node.runtimes[fact.runtime], doubt)
         return
-    listed_now = replace(state, asked=None, again=False, listed=issued, why_down="", failures=0, ask_at=None)
-    turn.put_runtime(listed_now)
-    if state.why_down:
-        wait_no_longer(turn, fact.runtime)
+    # It may have been read before the connection broke: that it came in later tells of nothing since.
+    why_down = state.why_down if state.broke is not None and issued < state.broke else ""
+    turn.put_runtime(replace(state, asked=None, again=False, listed=issued, why_down=why_down, failures=0, ask_at=None))
+    if state.why_down and not why_down:
+        _is_back(turn, state)
     if state.again:
         turn.ask_list(fact.runtime, "something happened while it was listed", not_older=turn.at)
     _take_in(turn, listed, issued)
@@ -155,7 +160,7 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
 def _still_silent(state: RuntimeState, listed: datetime) -> datetime | None:
     """Return since when nobody has told of anything, after a list that was asked for then; None: events flow."""
     flows = state.flows is not None and state.flows <= listed
-    return None if flows or state.silent is None else listed
+    return None if flows or state.silent is None else max(listed, state.broke or listed)
 
 
 def _take_in(turn: Turn, listed: Mapping[ContainerKey, Container], issued: datetime) -> None:

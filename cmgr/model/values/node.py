@@ -46,7 +46,7 @@ class RuntimeState:
     `again`: another is wanted when that is in. `restarted`: when its daemon came up last. `failures`: lists in a row
     that failed. `covering`: whoever of its containers uses a chip does so by containers of other runtimes, so that
     nobody waits for its word on that. `flows`: since when it tells of events, if it does. `silent`: since when it does
-    not, until a list that was asked for while it does has said what was missed.
+    not, until a list that was asked for while it does has said what was missed. `broke`: when it last ceased to tell.
     """
 
     name: str
@@ -60,6 +60,7 @@ class RuntimeState:
     covering: bool = False
     flows: datetime | None = None
     silent: datetime | None = None
+    broke: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,6 +253,30 @@ def test_a_list_that_works_is_enough_to_believe_that_the_runtime_is_back() -> No
     cmgr.wait(1, run=False)
     assert names(cmgr.answer(StopContainer, error="connection refused", unreachable=True)) == []
     assert names(cmgr.answer(ListContainers)) == ["a"]
+    assert cmgr.notes(NoteKind.WARNING)[-2:] == ["cannot reach docker: connection refused", "docker is back"]
+
+
+def test_a_list_of_before_the_connection_broke_says_nothing_of_now() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.tell(facts.Resync())
+    cmgr.wait(1, run=False)
+    cmgr.tell(DOWN)
+    assert [c.runtime for c in cmgr.answer(ListContainers) if isinstance(c, ListContainers)] == ["docker"]
+    assert (cmgr.node.runtimes["docker"].why_down, len(away(cmgr))) == ("connection refused", 1)
+    cmgr.answer(ListContainers)
+    assert cmgr.node.runtimes["docker"].why_down == ""
+    assert cmgr.notes() == ["cannot reach docker: connection refused", "docker is back"]
+
+
+def test_a_list_of_before_the_connection_broke_a_second_time_says_nothing_of_now_either() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.tell(DOWN)
+    cmgr.answer(ListContainers, error="connection refused")
+    cmgr.tell(facts.RuntimeUp("docker"))
+    cmgr.wait(1, run=False)
+    cmgr.tell(facts.RuntimeDown("docker", "the stream ended"))
+    cmgr.answer(ListContainers)
+    assert cmgr.node.runtimes["docker"].why_down == "the stream ended"
 
 
 def test_nothing_is_started_while_the_runtime_is_away() -> None:
