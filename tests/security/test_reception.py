@@ -19,6 +19,7 @@ from cmgr.service.door.control import ControlServer
 from cmgr.service.door.http.reception import GUESTS, STREAM_LIMIT, STREAMS, UNSENT_LIMIT
 from cmgr.service.door.http.talk import BODY_LIMIT, HEAD_LIMIT
 from cmgr.service.door.routes import LINES, Arg, Request, Route, Stream
+from cmgr.service.log.setup import Log
 from tests.cli.scenes import NOW
 from tests.security.fuzz import SECTION, json_values, tries
 from tests.service.door.http import connected, heard, replies
@@ -52,7 +53,12 @@ def reports() -> list[str]:
 def server(tmp_path: Path, reports: list[str]) -> Iterator[ControlServer]:
     """A service's socket; nothing that a peer does may be a bug in it, or leave anything behind."""
     threads, path = own_threads(), tmp_path / "cmgr.sock"
-    running = ControlServer(path, ROUTES, lambda text, error: reports.append(f"{text}: {error}"), NO_GROUP, patience=2)
+
+    class Heard(Log):
+        def bug(self, text: str, error: BaseException) -> None:
+            reports.append(f"{text}: {error}")
+
+    running = ControlServer(path, ROUTES, Heard(), NO_GROUP, patience=2)
     running.start()
     while_running, files = own_threads(), open_files()
     with closing(running):

@@ -9,7 +9,7 @@ Rules:
 4. `rings.AFTER_RESTART` decides what follows where cmgr died in mid-work; a reset is never repeated blindly.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
@@ -327,16 +327,12 @@ def _doing(turn: Turn, pending: list[Hold]) -> list[str]:
     waits = list[str]()
     if stopping:
         what = say("ring.stopping", names=[h.name for h in stopping])
-        waits.append(_because(what, (h.attempt.error for h in stopping)))
+        waits.append(because(what, next(filter(None, (h.attempt.error for h in stopping)), "")))
     if starting:
         what = say("ring.starting", names=[h.name for h in starting])
-        waits.append(_because(what, (start_blocker(turn.node, h).why or h.attempt.error for h in starting)))
+        whys = (start_blocker(turn.node, h).why or h.attempt.error for h in starting)
+        waits.append(because(what, next(filter(None, whys), "")))
     return waits
-
-
-def _because(what: str, whys: Iterable[str]) -> str:
-    why = next(filter(None, whys), "")
-    return because(what, why)
 
 
 def _close(turn: Turn, ring: Ring) -> None:

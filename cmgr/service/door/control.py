@@ -14,7 +14,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cmgr.config.settings import Config
@@ -24,9 +24,10 @@ from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import say
 from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_live, refuse_weak
 from cmgr.service.door.http.peer_roles import Roles
-from cmgr.service.door.http.server import Report, Server
+from cmgr.service.door.http.server import Server
 from cmgr.service.door.records import line
 from cmgr.service.door.routes import Route
+from cmgr.service.log.setup import Log
 from cmgr.service.part import Part, Step, degraded
 
 REQUEST_SECONDS = 5.0
@@ -38,26 +39,25 @@ _PATH_LIMIT = 107  # sockaddr_un has 108 bytes, the last one zero.
 
 
 class ControlServer(Part):
-    """Answers by these routes on this path, from `start` to `close`. `report` and `patience` are `Server`'s."""
+    """Answers by these routes on this path, from `start` to `close`. `patience` is `Server`'s."""
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         routes: Sequence[Route],
-        report: Report = lambda _message, _error: None,
+        log: Log | None = None,
         group: str = GROUP,
         patience: float = REQUEST_SECONDS,
     ) -> None:
         self._path = Path(path)
         self._group = gid_of(group)
         self._roles: Roles | None = None
-        self._server = Server(routes, report, patience)
+        self._log = log or Log()
+        self._server = Server(routes, self._log.bug, patience)
         self._closed_to = ""
         self._gone = ""
         self._listening: socket.socket | None = None
         self._inode: tuple[int, int] | None = None
-        self.warn: Callable[[str], None] = lambda _line: None
-        """Is told that the socket was removed and is there again, if another is set before `start`."""
 
     def admit(self, roles: Roles) -> None:
         """Let those in, too, who have a role, to do what it allows. Before `start`."""
@@ -89,7 +89,7 @@ class ControlServer(Part):
             self._gone = chain(error)
             return
         self._gone = ""
-        self.warn(f"somebody has removed {self._path}: it is there again")
+        self._log.warn(f"somebody has removed {self._path}: it is there again")
 
     def configure(self, config: Config) -> None:
         if self._roles is not None:

@@ -110,8 +110,8 @@ class PageDoor(ControlServer):
     """Lets the page's process in. No recovery depends on that."""
 
     def __init__(self, path: Path, pages: Pages, table: Iterable[Route], log: Log) -> None:
-        super().__init__(path, for_the_page(pages, table), log.bug, group=GROUP)
-        self._shut, self._log, self.warn = "", log, log.warn
+        super().__init__(path, for_the_page(pages, table), log, group=GROUP)
+        self._shut = ""
 
     def start(self) -> None:
         try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.frozen import dataclass, replace
-from cmgr.host.act import Act, Ended
+from cmgr.host.act import Act
 from cmgr.host.host import host_of
 from cmgr.model.scope import handled_faults
 from cmgr.model.values.chips import ChipId, ChipReport
@@ -37,7 +37,6 @@ from cmgr.service.extras.hook_files import (
     TEST,
 )
 from cmgr.service.work.around import Reports, Verdicts
-from cmgr.trust import Weakness
 from cmgr.words import one_line
 
 AGAIN = 1.0
@@ -192,7 +191,7 @@ class Hooks:
         settings = self._stage.config.reset
         path = Path(settings.test)
         if (weak := hook_files.objection(path, str(path.parent))) is not None:
-            return _with_hint(weak), False
+            return because(weak.reason, weak.hint), False
         if not hook_files.is_enabled(path):
             return say("hook.not-executable", path=str(path)), False
         told = hook_words.environment(self._stage.config, step.hook, step.words)
@@ -200,9 +199,9 @@ class Hooks:
         ended = self._host.run(act, self._cut)
         if ended.well:
             passed = say("hook.test-passed", chip=chip, seconds=f"{ended.seconds:.2f}")
-            self._says(step, _with_output(passed, ended))
+            self._says(step, because(passed, ended.said))
             return "", True
-        why = _with_output(say("hook.test-ended", program=path.name, how=ended.how), ended)
+        why = because(say("hook.test-ended", program=path.name, how=ended.how), ended.said)
         return why, ended.late or ended.code not in (None, UNTOLD)
 
     def before_start(self, action: StartContainer) -> None:
@@ -245,14 +244,15 @@ class Hooks:
                 continue
             name = step.hook if path.name == step.hook else f"{step.hook}.d/{path.name}"
             if (weak := hook_files.objection(path, settings.dir)) is not None:
-                return self._says(step, say("hook.not-run", name=name, why=_with_hint(weak)), loud=True)
+                why = because(weak.reason, weak.hint)
+                return self._says(step, say("hook.not-run", name=name, why=why), loud=True)
             act = Act(step.act(path.name), (str(path),), told, max(0.0, until - time.monotonic()))
             ended = self._host.run(act, self._cut)
             name = say("hook.earlier", name=name) if ended.found else name
             if not ended.well:
-                return self._says(step, _with_output(say("hook.ended", name=name, how=ended.how), ended), loud=True)
+                return self._says(step, because(say("hook.ended", name=name, how=ended.how), ended.said), loud=True)
             well = say("hook.ended-well", name=name, seconds=f"{ended.seconds:.2f}")
-            self._says(step, _with_output(well, ended))
+            self._says(step, because(well, ended.said))
         return ""
 
     def _says(self, step: Step, text: str, *, loud: bool = False) -> str:
@@ -263,14 +263,6 @@ class Hooks:
         if new:
             self._put(Remarked(text, step.ring.id, step.ring.episode, loud))
         return text
-
-
-def _with_hint(weak: Weakness) -> str:
-    return because(weak.reason, weak.hint)
-
-
-def _with_output(what: str, ended: Ended) -> str:
-    return because(what, ended.said)
 
 
 def _sound(node: Node, ring: Ring, reports: Reports) -> bool:

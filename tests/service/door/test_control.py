@@ -19,6 +19,7 @@ from cmgr.service.door.client import get, order
 from cmgr.service.door.control import THREADS, ControlServer
 from cmgr.service.door.http.talk import BODY_LIMIT, HEAD_LIMIT
 from cmgr.service.door.routes import Arg, Page, Request, Route, Unwell
+from cmgr.service.log.setup import Log
 from cmgr.view.status import Own
 from tests.service.door.http import Unix, asked, connected, heard, replies
 from tests.support.door import NO_GROUP, table
@@ -97,10 +98,11 @@ def picture() -> Picture:
 
 @pytest.fixture
 def server(path: Path, reports: list[str], picture: Picture) -> Iterator[ControlServer]:
-    def report(message: str, error: BaseException) -> None:
-        reports.append(f"{message}: {error}")
+    class Heard(Log):
+        def bug(self, text: str, error: BaseException) -> None:
+            reports.append(f"{text}: {error}")
 
-    running = ControlServer(path, routes(picture), report, NO_GROUP, patience=60)
+    running = ControlServer(path, routes(picture), Heard(), NO_GROUP, patience=60)
     running.start()
     with closing(running):
         yield running

@@ -21,7 +21,8 @@ from cmgr.service.door.claim import listener
 from cmgr.service.door.client import get
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import Request
-from tests.support.door import door
+from tests.service.door.desk import Heard
+from tests.support.door import NO_GROUP, answering, door
 from tests.support.waiting import PATIENCE
 
 
@@ -35,8 +36,13 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(path: Path) -> Iterator[ControlServer]:
-    running = door(path, answer)
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def server(path: Path, heard: Heard) -> Iterator[ControlServer]:
+    running = ControlServer(path, answering(answer), heard, NO_GROUP)
     running.start()
     yield running
     running.close()
@@ -114,9 +120,9 @@ def test_close_leaves_the_socket_of_a_successor(path: Path, server: ControlServe
         assert get(path, "status")["do"] == "status"
 
 
-def test_one_that_somebody_removes_is_there_again_and_that_is_said(path: Path, server: ControlServer) -> None:
-    said: list[str] = []
-    server.warn = said.append
+def test_one_that_somebody_removes_is_there_again_and_that_is_said(
+    path: Path, server: ControlServer, heard: Heard
+) -> None:
     with closing(HTTPConnection("localhost")) as before:
         before.sock = reached(str(path), PATIENCE)
         asked(before)
@@ -131,7 +137,7 @@ def test_one_that_somebody_removes_is_there_again_and_that_is_said(path: Path, s
             assert stat.S_IMODE(path.lstat().st_mode) == 0o600
         asked(before)
     server.look()
-    assert said == [f"somebody has removed {path}: it is there again"] * 2
+    assert heard.warnings == [f"somebody has removed {path}: it is there again"] * 2
     assert not list(server.troubles())
 
 
