@@ -11,6 +11,7 @@ from cmgr.model.values.services.containers import Container, ContainerKey
 _users = Indexed[ChipId, Container](lambda container: container.chips)
 _holds = Indexed[ChipId, Hold](lambda hold: hold.chips)
 _by_id = Indexed[str, Container](lambda container: (container.key.id,))
+_unsteady = Indexed[bool, Container](lambda container: (True,) if container.unsteady is not None else ())
 
 
 def with_id(node: Node, id_: str) -> Sequence[Container]:
@@ -39,6 +40,11 @@ def held_on(node: Node, chips: Iterable[ChipId]) -> Iterable[Hold]:
     """Return the holds that are of any of these chips, each once."""
     using = _holds(node.holds)
     return {hold.key: hold for chip in chips for hold in using.get(chip, ())}.values()
+
+
+def unsteady(node: Node) -> Sequence[Container]:
+    """Return the containers of which one life follows the other."""
+    return _unsteady(node.containers).get(True, ())
 
 
 def project_mates(node: Node, container: Container) -> list[Container]:

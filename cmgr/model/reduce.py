@@ -61,6 +61,7 @@ from cmgr.model.holds.answers import container_started, container_stopped, resta
 from cmgr.model.holds.consequences import along_times, hold_restarted
 from cmgr.model.holds.keeping import keep, look_after
 from cmgr.model.holds.settling import output_read
+from cmgr.model.index import unsteady
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.numbers import chips_meant
 from cmgr.model.orders import after_restart, ordered
@@ -477,7 +478,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
             times += [mercy_at(node, ring), ring.spared.until if ring.spared else None, *_stop_times(node, ring)]
     times += [h.attempt.retry_at for h in node.holds.values() if h.attempt.command is None]
     times += [*order_times(node), *along_times(node)]
-    times += [steady_at(node, container) for container in node.containers.values()]
+    times += [steady_at(node, container) for container in unsteady(node)]
     times += [h.due for h in node.healings.values() if h.key not in node.holds]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
     times += [release_at(node, i) for i in node.isolations.values()]

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from cmgr.frozen import replace
+from cmgr.model.index import unsteady
 from cmgr.model.turn import Turn
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
@@ -49,7 +50,7 @@ def up_since(turn: Turn, known: Container | None, container: Container) -> datet
 
 def calm(turn: Turn) -> None:
     """Take note of each container that has run for a while since its runtime restarted it."""
-    for container in list(turn.node.containers.values()):
+    for container in unsteady(turn.node):
         if (due := steady_at(turn.node, container)) is not None and turn.at >= due:
             turn.put_container(replace(container, unsteady=None))
             found_again(turn, turn.node.containers[container.key])

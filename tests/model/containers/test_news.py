@@ -86,3 +86,13 @@ def test_what_is_not_looked_at_would_have_changed_nothing(machines: list[Node]) 
         for health in ("healthy", "unhealthy", "starting", ""):
             event = Event(NOW, ContainerSeen(replace(container, health=health)))
             assert reduce(node, event, until=until) == reduce(node, event)
+
+
+def test_when_time_changes_anything_is_known_without_a_look_at_each_container(machines: list[Node]) -> None:
+    run = []
+    for machine in machines:
+        node = Node(containers=machine.containers)
+        assert next_deadline(node, NOW) is None
+        node = replace(node, containers={**node.containers, WELL: told(node, "healthy")})
+        run.append(lines(partial(next_deadline, node, NOW)))
+    assert run[0] == run[1] == run[2]
