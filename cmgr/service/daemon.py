@@ -53,6 +53,7 @@ from cmgr.service.parts.database import Database
 from cmgr.service.parts.device_rules import DeviceRules
 from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.hangs import Hangs
+from cmgr.service.parts.looks import Looks
 from cmgr.service.parts.quarter import Quarter
 from cmgr.service.parts.ranks import Ranks
 from cmgr.service.parts.ready import Ready
@@ -132,9 +133,9 @@ class Service:
         self._cdi = add(Cdi(core, lambda: bool(self._database.damage)))
         self._jobs = add(Jobs(self._resync, config.resync, clock.drift))
         add(Summary(core, self._notifier))
-        measuring = Measuring(self._driver)
-        hangs = add(Hangs(node, measuring, put, clock.now))
-        hangs.beside += Stragglers(node, measuring, put, clock.now), DeviceRules(node, put)
+        values = Measuring(self._driver)
+        hangs, lag = Hangs(node, values, put, clock.now), Stragglers(node, values, put, clock.now)
+        add(Looks(node, (hangs, lag, DeviceRules(node, put))))
         add(Ready(node, self._opened.all, put, clock.now, config))
         self._quarter = add(Quarter(database))
 

@@ -4,20 +4,18 @@ A collective that waits for a rank that is gone often keeps its chips at a hundr
 measurement that tells, but that it stays where it is.
 """
 
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from cmgr.model.values.lookup import Indexed
 from cmgr.model.values.messages.health_facts import HangsSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.healing import Hang
 from cmgr.service.metrics.chips import Measured, Measuring
-from cmgr.service.part import Part
 from cmgr.words import span
 
 LOOK = timedelta(seconds=15)
@@ -25,6 +23,8 @@ SAME = 1.0
 """Percent points within which a measurement counts as unchanged: they are read off counters that jitter."""
 
 PROCESSOR = "processor"
+
+_wishing = Indexed[bool, Container](lambda container: (True,) if container.hang is not None else ())
 
 
 class Sample(NamedTuple):
@@ -51,22 +51,10 @@ def same_since(samples: Sequence[Sample]) -> float | None:
     return since
 
 
-class Beside(Protocol):
-    """Whatever else looks at chips or containers, so often, and where it is of use. `at`: as `Hangs.measure` has it."""
+class Hangs:
+    """Looks at the containers that wish it. `tell` is called when other ones hang than before."""
 
-    every: timedelta
-
-    def is_wished(self, node: Node) -> bool: ...
-
-    def look(self, at: float) -> None: ...
-
-
-class Hangs(Part):
-    """Looks at the containers that wish it, on a thread of its own, from the first such wish to `close`.
-
-    `tell` is called when other ones hang than before. Nothing is measured while nobody wishes it. Those of `beside`
-    may wait for somebody, too: they look on the same thread.
-    """
+    every = LOOK
 
     def __init__(
         self,
@@ -76,38 +64,16 @@ class Hangs(Part):
         now: Callable[[], datetime],
         root: Path = Path("/"),
     ) -> None:
-        self.beside: list[Beside] = []
         self._node, self._measuring, self._tell, self._now, self._root = node, measuring, tell, now, root
         self._samples: dict[tuple[ContainerKey, str], deque[Sample]] = {}
         self._spent: dict[tuple[ContainerKey, str], tuple[float, float]] = {}
         self._told: tuple[Hang, ...] = ()
-        self._over = threading.Event()
-        self._looked: Mapping[ContainerKey, Container] | None = None
-        self._thread: threading.Thread | None = None
 
-    def look(self) -> None:
-        node = self._node()
-        if self._thread is None and node.containers is not self._looked:
-            self._looked = node.containers
-            if _wished(node) or any(each.is_wished(node) for each in self.beside):
-                self._thread = threading.Thread(target=self._run, name="hangs", daemon=True)
-                self._thread.start()
+    def is_wished(self, node: Node) -> bool:
+        """Return whether a container wishes it."""
+        return True in _wishing(node.containers)
 
-    def close(self) -> None:
-        """Look no more. Safe to repeat."""
-        self._over.set()
-
-    def _run(self) -> None:
-        due = dict.fromkeys(self.beside, 0.0)
-        while not self._over.wait(LOOK.total_seconds()):
-            at = time.monotonic()
-            self.measure(at)
-            for each in self.beside:
-                if at >= due[each]:
-                    due[each] = at + each.every.total_seconds()
-                    each.look(at)
-
-    def measure(self, at: float) -> None:
+    def look(self, at: float) -> None:
         """Measure, and tell what hangs if that has changed. Raises nothing. `at`: seconds of the monotonic clock."""
         node = self._node()
         watched = {(c.key, c.run): c for c in node.containers.values() if c.hang is not None and c.running}
@@ -157,10 +123,6 @@ class Hangs(Part):
             if (seconds := _of_group(self._root, pid)) is not None:
                 return seconds
         return None
-
-
-def _wished(node: Node) -> bool:
-    return any(container.hang is not None for container in node.containers.values())
 
 
 def _of_group(root: Path, pid: int) -> float | None:

@@ -66,7 +66,7 @@ class Scene:
             self.spent += 30 * rate
             stat = f"usage_usec {int(self.spent * 1e6)}\nuser_usec 1\n"
             (self.root / "sys/fs/cgroup/docker/web/cpu.stat").write_text(stat)
-            self.hangs.measure(self.at)
+            self.hangs.look(self.at)
 
 
 def test_one_whose_measurements_stay_where_they_are_hangs(tmp_path: Path) -> None:
