@@ -130,19 +130,19 @@ class StoreBusy(StoreError):
 
 
 class ServiceDown(CmgrError):
-    """Nobody answers on the service's socket."""
+    """Nobody answers on the service's socket; `pid` is its process where it runs all the same, as far as is known."""
 
     exit_code = 3
 
-
-class ServiceHangs(ServiceDown):
-    """The service is there and does not come to what it is asked; `pid` is its process, None where nobody knows."""
-
-    exit_code = 5
-
-    def __init__(self, message: str, *, hint: str, pid: int | None = None) -> None:
+    def __init__(self, message: str, *, hint: str = "", pid: int | None = None) -> None:
         super().__init__(message, hint=hint)
         self.pid = pid
+
+
+class ServiceHangs(ServiceDown):
+    """The service is there and does not come to what it is asked."""
+
+    exit_code = 5
 
 
 def _clean(text: str) -> str:

@@ -32,6 +32,7 @@ HISTORY = "from the database"
 CONFIGURATION = say("label.from-configuration")
 DATABASE = say("label.from-database")
 LAST_WRITTEN = say("label.last-written")
+UNHEARD = say("label.from-database-unheard")
 
 
 class Asked(NamedTuple):
@@ -185,12 +186,25 @@ def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:
     try:
         return Told(answer(common, do), SERVICE)
     except ServiceDown as why:
-        if not _there(database_of(configuration(common))):
+        config = configuration(common)
+        if not _there(database_of(config)):
             raise
+        hangs, why = isinstance(why, ServiceHangs), _known_better(config, why)
         with opened(common) as database:
-            value = spoken(common, stead(configuration(common), database, why))
-        hangs = isinstance(why, ServiceHangs)
-        return Told(value, LAST_WRITTEN, why.exit_code) if hangs else Told(value, DATABASE)
+            value = spoken(common, stead(config, database, why))
+        if hangs:
+            return Told(value, LAST_WRITTEN, why.exit_code)
+        return Told(value, DATABASE if why.pid is None else UNHEARD)
+
+
+def _known_better(config: Config, why: ServiceDown) -> ServiceDown:
+    """Return why nobody answers: the service may run, and its socket not be there."""
+    from cmgr.store.files import holder
+
+    pid = None if isinstance(why, ServiceHangs) else holder(database_of(config))
+    if pid is None:
+        return why
+    return ServiceDown(say("error.unheard", pid=pid, path=config.socket), hint=say("error.socket-comes-back"), pid=pid)
 
 
 def chips_of(texts: Iterable[str]) -> frozenset[ChipId]:

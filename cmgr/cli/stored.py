@@ -30,6 +30,9 @@ def status(config: Config, database: Reader, why: ServiceDown) -> "shapes.Status
     if isinstance(why, ServiceHangs):
         hangs = Trouble(TroubleKind.SERVICE, "", say("trouble.hangs-itself"), chain(why), why.hint)
         own = replace(own, state="hangs", pid=why.pid, troubles=(hangs,))
+    elif why.pid is not None:
+        unheard = Trouble(TroubleKind.SERVICE, "", why.message, hint=why.hint)
+        own = replace(own, state="not to be reached", pid=why.pid, troubles=(unheard,))
     return view.status(_node(config, database), own, now)
 
 

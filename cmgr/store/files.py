@@ -75,6 +75,24 @@ class Lock:
             self._file = -1
 
 
+def holder(path: Path) -> int | None:
+    """Return the process that has the right to write the database there; None where none has, or nobody can tell.
+
+    The right itself is not tried: a service that begins just then would not get it.
+    """
+    try:
+        with path.with_name(path.name + ".lock").open("rb") as file:
+            pid, inode = file.read(20).strip(), os.fstat(file.fileno()).st_ino
+        locks = Path("/proc/locks").read_bytes()
+    except OSError:
+        return None
+    for line in locks.splitlines():
+        _, kind, _, mode, owner, place = line.split()[:6]
+        if (kind, mode, owner, place.rpartition(b":")[2]) == (b"FLOCK", b"WRITE", pid, b"%d" % inode):
+            return int(pid)
+    return None
+
+
 def claim(path: Path) -> Lock:
     """Take the right to write the database there, in a directory that is made for it. Raises as `Lock`."""
     make_directory(path)

@@ -36,11 +36,14 @@ if TYPE_CHECKING:
 __all__ = ["available", "chips", "containers", "explain", "faults", "rings", "status"]
 
 
+AWAY: "tuple[shapes.ServiceState, ...]" = ("stopped", "hangs", "not to be reached")
+
+
 @dataclass(frozen=True, slots=True)
 class Own:
     """The part of a status that the service knows of itself. `troubles`: what is wrong beside the node.
 
-    A service that does not answer is `stopped` or `hangs`, and has none of `version`, `since` and `name`.
+    A service that does not answer is in one of the states `AWAY`, and has none of `version`, `since` and `name`.
     """
 
     state: "shapes.ServiceState"
@@ -62,7 +65,7 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
         "service": service(node, own),
         "troubles": [wrong.row(trouble) for trouble in wrong.once(troubles(node, own))],
         "restraint": restraint(node),
-        "warnings": [] if own.state == "stopped" or (own.state == "hangs" and not own.version) else overdue(node, now),
+        "warnings": [] if own.state in AWAY and not own.version else overdue(node, now),
         "rings": rings(node),
         "containers": containers(node),
         "down": [_down(node, each) for each in down(node)],

@@ -1,6 +1,7 @@
 """The commands from outside: what they print, where they read, and how they end."""
 
 import json
+import os
 import socket
 from contextlib import closing
 from dataclasses import replace
@@ -15,6 +16,7 @@ from cmgr.config.settings import Config
 from cmgr.model.values.node import Node
 from cmgr.service.door.routes import Request
 from cmgr.store import open_store
+from cmgr.store.files import Lock
 from tests.cli.conftest import Home, answers
 from tests.cli.scenes import NOTES, in_need
 from tests.support.door import door
@@ -81,6 +83,17 @@ def test_the_database_is_read_when_the_service_is_not_running(home: Home) -> Non
     for command in ("status", "chips", "faults"):
         told = home.here(command)
         assert (told.code, told.err) == (0, "cmgr: from the database: the service is not running\n")
+    assert home.here("status").out.startswith("not well: the service is not running")
+
+
+@pytest.mark.usefixtures("database")
+def test_a_service_that_runs_without_its_socket_is_told_as_that(home: Home) -> None:
+    right = Lock(home.database)
+    told = home.here("status")
+    right.release()
+    why = f"the service runs (pid {os.getpid()}), and nobody listens on {home.socket}"
+    assert told.out.startswith(f"not well: {why}")
+    assert (told.code, told.err) == (0, "cmgr: from the database: the service runs and is not to be reached\n")
     assert home.here("status").out.startswith("not well: the service is not running")
 
 
