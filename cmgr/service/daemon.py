@@ -163,7 +163,7 @@ class Service:
         shown = Shown(answers, lambda: datetime.now(UTC))
         table = refusing(routes(answers, shown, orders, pages), lambda: refusal(self._driver))
         control, web = ControlServer(self._config.socket, table, log), self._config.web.door
-        control.admit(roles)
+        control.admit(roles, self._heard.place)
         page = (PageDoor(Path(web), pages, table, log),) if web and Path(web).parent.is_dir() else ()
         # An order is counted before it is answered; nothing is read anew before all else was looked at.
         doors: tuple[Part, ...] = (*self._metrics(), desk, control, *page, reloader)

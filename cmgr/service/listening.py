@@ -26,12 +26,13 @@ LOOKS = 1.0
 class Listening(NamedTuple):
     """The driver, which is watched already if its chips are known, and what waits to be decided on.
 
-    `right`: to write the database.
+    `place`: the right to listen on the socket. `right`: to write the database.
     """
 
     clock: SteadyClock
     inbox: Inbox
     driver: ChipDriver
+    place: files.Lock
     right: files.Lock
     watched: bool
 
@@ -49,7 +50,8 @@ def listen(
     # Before anything is opened: a second service on the same state or socket must change nothing.
     socket = Path(config.socket)
     refuse_if_live(socket)
-    stack.callback(claim(socket).release)
+    place = claim(socket)
+    stack.callback(place.release)
     right = files.claim(Path(config.state_dir) / files.NAME)
     stack.callback(right.release)
     clock = SteadyClock()
@@ -62,7 +64,7 @@ def listen(
         begun = driver.begins(PATIENCE)
     if begun:
         driver.watch(inbox.put)
-    return Listening(clock, inbox, driver, right, begun)
+    return Listening(clock, inbox, driver, place, right, begun)
 
 
 def watched(heard: Listening, each: Callable[[DriverError], None]) -> datetime | None:

@@ -53,20 +53,16 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         """Take it. Does not wait. Raises `StoreBusy`, `StoreError`."""
-        self._file = _opened(path.with_name(path.name + ".lock"))
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
-            os.close(self._file)
-            raise StoreBusy(f"cannot use {path}: cmgr with pid {holder or 'unknown'} uses it already") from None
-        try:
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
-        except OSError as exc:
-            # A file system that failed can be opened for writing and refuses only that.
-            os.close(self._file)
-            raise _unusable(path.with_name(path.name + ".lock"), exc) from None
+        self._path = path
+        self._file = _locked(path)
+
+    def renew(self) -> None:
+        """Take it again where its file was removed, and others would make another one. Raises as when it was made."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._file), _lock_of(self._path).lstat()):
+                return
+        lost, self._file = self._file, _locked(self._path)
+        os.close(lost)
 
     def release(self) -> None:
         """Give it back. Safe to repeat. The file stays: who removes it could remove another's lock."""
@@ -75,13 +71,35 @@ class Lock:
             self._file = -1
 
 
+def _lock_of(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def _locked(path: Path) -> int:
+    file = _opened(_lock_of(path))
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(file, 20, 0).decode("ascii", "replace").strip()
+        os.close(file)
+        raise StoreBusy(f"cannot use {path}: cmgr with pid {holder or 'unknown'} uses it already") from None
+    try:
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+    except OSError as exc:
+        # A file system that failed can be opened for writing and refuses only that.
+        os.close(file)
+        raise _unusable(_lock_of(path), exc) from None
+    return file
+
+
 def holder(path: Path) -> int | None:
     """Return the process that has the right to write the database there; None where none has, or nobody can tell.
 
     The right itself is not tried: a service that begins just then would not get it.
     """
     try:
-        with path.with_name(path.name + ".lock").open("rb") as file:
+        with _lock_of(path).open("rb") as file:
             pid, inode = file.read(20).strip(), os.fstat(file.fileno()).st_ino
         locks = Path("/proc/locks").read_bytes()
     except OSError:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cmgr.config.settings import Config
-from cmgr.errors import ConfigError, chain
+from cmgr.errors import ConfigError, StoreError, chain
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import say
@@ -29,6 +29,7 @@ from cmgr.service.door.records import line
 from cmgr.service.door.routes import Route
 from cmgr.service.log.setup import Log
 from cmgr.service.part import Part, Step, degraded
+from cmgr.store.files import Lock
 
 REQUEST_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
@@ -52,6 +53,7 @@ class ControlServer(Part):
         self._path = Path(path)
         self._group = gid_of(group)
         self._roles: Roles | None = None
+        self._place: Lock | None = None
         self._log = log or Log()
         self._server = Server(routes, self._log.bug, patience)
         self._closed_to = ""
@@ -59,9 +61,13 @@ class ControlServer(Part):
         self._listening: socket.socket | None = None
         self._inode: tuple[int, int] | None = None
 
-    def admit(self, roles: Roles) -> None:
-        """Let those in, too, who have a role, to do what it allows. Before `start`."""
+    def admit(self, roles: Roles, place: Lock | None = None) -> None:
+        """Let those in, too, who have a role, to do what it allows. Before `start`.
+
+        `place`: the right to listen here, which is taken again where it is removed with the socket.
+        """
         self._roles = self._server.roles = roles
+        self._place = place
 
     def start(self) -> None:
         """Listen. Raises `ConfigError` when the socket cannot be made, or another service listens on it."""
@@ -84,8 +90,11 @@ class ControlServer(Part):
         if self._listening is None or _found(self._path) == self._inode:
             return
         try:
+            if self._place is not None:
+                make_directory(self._path, self._group)
+                self._place.renew()
             self._server.move(self._listen())
-        except ConfigError as error:
+        except (ConfigError, StoreError, OSError) as error:
             self._gone = chain(error)
             return
         self._gone = ""

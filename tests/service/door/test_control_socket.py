@@ -15,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.config.settings import Config
 from cmgr.errors import ConfigError, ServiceDown
 from cmgr.listener import reached
-from cmgr.service.door.claim import listener
+from cmgr.service.door.claim import claim, listener
 from cmgr.service.door.client import get
 from cmgr.service.door.control import ControlServer
+from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.routes import Request
 from tests.service.door.desk import Heard
 from tests.support.door import NO_GROUP, answering, door
@@ -139,6 +141,24 @@ def test_one_that_somebody_removes_is_there_again_and_that_is_said(
     server.look()
     assert heard.warnings == [f"somebody has removed {path}: it is there again"] * 2
     assert not list(server.troubles())
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_right_to_listen_is_taken_again_where_it_is_removed_with_the_socket(
+    path: Path, server: ControlServer, alone: bool
+) -> None:
+    place = claim(path)
+    server.admit(Roles(Config()), place)
+    path.unlink()
+    if not alone:
+        path.with_name("cmgr.sock.lock").unlink()
+        path.parent.rmdir()
+    server.look()
+    with pytest.raises(ConfigError, match="another service is about to"):
+        claim(path)
+    assert get(path, "status")["do"] == "status"
+    place.release()
+    claim(path).release()
 
 
 def test_what_lies_where_the_socket_was_is_left_and_told_until_it_is_gone(path: Path, server: ControlServer) -> None:
