@@ -267,6 +267,14 @@ def test_a_clock_that_was_set_back_makes_nothing_negative_and_one_that_was_far_b
     assert len(booked({}, outage(datetime(1970, 1, 1, tzinfo=UTC)), MIDNIGHT)) == 732
 
 
+def test_the_days_of_a_month_in_which_nothing_could_be_saved_are_all_known() -> None:
+    days: Days = {}
+    for day in range(31):
+        days = booked(days, outage(MIDNIGHT + day * DAY), MIDNIGHT + day * DAY + timedelta(minutes=2))
+    (first, *more) = added({}, days)
+    assert (first.day, first.down, len(more)) == ("2026-01-02", timedelta(minutes=2), 30)
+
+
 def test_what_is_added_is_the_difference_also_over_days_that_are_forgotten() -> None:
     old = booked({}, outage(T0), T0 + timedelta(minutes=5))
     new = booked(old, outage(T0 + timedelta(minutes=6), ours=True), T0 + timedelta(minutes=8))
@@ -274,8 +282,8 @@ def test_what_is_added_is_the_difference_also_over_days_that_are_forgotten() -> 
     two = timedelta(minutes=2)
     assert (more.down, more.outages, more.recoveries, more.recovered) == (two, 1, 1, two)
     assert [*added(new, new)] == []
-    later = booked(new, outage(T0 + 9 * DAY), T0 + 9 * DAY + timedelta(minutes=1))
+    later = booked(new, outage(T0 + 40 * DAY), T0 + 40 * DAY + timedelta(minutes=1))
     assert len(later) == 1
-    assert [d.day for d in added(new, later)] == ["2026-01-10"]
+    assert [d.day for d in added(new, later)] == ["2026-02-10"]
     anew: Days = booked({}, outage(T0), T0 + timedelta(minutes=1))
     assert [*added(new, anew)] == [*anew.values()]

@@ -11,6 +11,9 @@ from cmgr.model.values.services.containers import ContainerKey
 KEPT_DAYS = 731
 """So many days are kept, two years, whatever the history is cut to."""
 
+UNSAVED_DAYS = 31
+"""So many days are known here: for so long the database may refuse what is written, and none of them is lost."""
+
 _DAY = timedelta(days=1)
 
 
@@ -77,10 +80,7 @@ Days = Mapping[DayKey, Downtime]
 
 
 def booked(known: Days, outage: Outage, end: datetime) -> Days:
-    """Return what is known with this outage, which is over.
-
-    Of days that are past only those stay to which it adds: whoever stores them has them by now.
-    """
+    """Return what is known with this outage, which is over. Whoever stores it has long had what is older."""
     end = max(end, outage.since)
     parts = dict(_days(max(outage.since, end - KEPT_DAYS * _DAY), end))
     last, found = _day(end), {}
@@ -95,7 +95,7 @@ def booked(known: Days, outage: Outage, end: datetime) -> Days:
             recoveries=before.recoveries + (ended and outage.ours),
             recovered=before.recovered + (length if outage.ours else timedelta()),
         )
-    return {key: day for key, day in known.items() if day.day >= _day(end - _DAY)} | found
+    return {key: day for key, day in known.items() if day.day >= _day(end - UNSAVED_DAYS * _DAY)} | found
 
 
 def added(old: Days, new: Days) -> Iterator[Downtime]:
