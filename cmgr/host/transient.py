@@ -12,7 +12,6 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from threading import Event
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, bare, chain
@@ -55,6 +54,8 @@ def unit_name(act: str) -> str:
     """Return the name of an act's unit. Letters that no unit's name has are written as systemd-escape(1) does."""
     name = "".join(c if c in _PLAIN else "".join(f"\\x{byte:02x}" for byte in c.encode()) for c in act)
     if len(name) > _LONGEST:
+        from hashlib import sha256  # With it comes all of OpenSSL.
+
         name = f"{name[:_LONGEST]}-{sha256(act.encode()).hexdigest()[:16]}"
     return f"cmgr-{name}.service"
 

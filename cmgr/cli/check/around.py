@@ -138,7 +138,7 @@ def metrics(settings: Metrics) -> Finding:
     if not listen:
         return Finding("metrics", OK, say("check.switched-off"))
     try:
-        for lock in locks(settings):
+        for lock in filter(None, locks(settings)):
             lock.begin()
         bound(listen).close()
     except CmgrError as error:

@@ -1,7 +1,7 @@
 """The service's answers: the documents that `cmgr … -o json` prints. Orders stand in `orders`."""
 
 import json
-import secrets
+import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -50,7 +50,7 @@ class Version:
 
     def __init__(self) -> None:
         # Another life counts from the beginning, and its answers are others.
-        self._life = secrets.token_hex(4)
+        self._life = os.urandom(4).hex()
         self._lock = threading.Lock()
         self._value: object = None
         self._count = 0

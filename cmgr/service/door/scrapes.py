@@ -6,15 +6,18 @@ Nothing here keeps the service from running: a port that is taken is tried again
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from cmgr.config.settings import Metrics
 from cmgr.errors import CmgrError, chain
 from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import say
-from cmgr.service.door.http.secured import Passwords, Tls, locks
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.routes import Page, Request, Route
 from cmgr.service.part import Part, degraded
+
+if TYPE_CHECKING:
+    from cmgr.service.door.http.secured import Passwords, Tls
 
 REQUEST_SECONDS = 5.0
 RETRY_SECONDS = 10.0
@@ -43,20 +46,19 @@ class MetricsServer(Part):
     ) -> None:
         self._listen = settings.listen
         self._warn = warn
-        self._locks = locks(settings)
+        tls, passwords = _locks(settings)
+        self._locks = [lock for lock in (tls, passwords) if lock is not None]
         says = "What Prometheus reads."
 
         def answer(request: Request) -> Page:
-            for lock in self._locks:
-                if isinstance(lock, Passwords):
-                    lock.check(request.authorization, request.whose)
+            if passwords is not None:
+                passwords.check(request.authorization, request.whose)
             body, kind = page(request.accept)
             return Page(body, kind=kind)
 
         self._server = Server([Route("GET", PATH, "metrics", answer, says, args=None)], report, patience)
-        for lock in self._locks:
-            if isinstance(lock, Tls):
-                self._server.wrap = lock.wrap
+        if tls is not None:
+            self._server.wrap = tls.wrap
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._listening: socket.socket | None = None
@@ -104,6 +106,14 @@ class MetricsServer(Part):
                 self._trouble = f"cannot serve metrics on {self._listen}: {why}"
                 self._warn(f"{self._trouble}: it is tried again every {retry_seconds:g} s")
             return None
+
+
+def _locks(settings: Metrics) -> "tuple[Tls | None, Passwords | None]":
+    if not settings.cert and not settings.password_file:
+        return None, None
+    from cmgr.service.door.http.secured import locks  # With it comes OpenSSL.
+
+    return locks(settings)
 
 
 def address(listen: str) -> tuple[str, int]:

@@ -9,7 +9,6 @@ import io
 import json
 import os
 import re
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -116,6 +115,8 @@ def write(path: Path, made: Iterable[Part]) -> None:
 
 def pack(file: BinaryIO, directory: str, made: Iterable[Part]) -> None:
     """Write the parts as a compressed archive, in a directory of this name."""
+    import tarfile
+
     now = int(time.time())
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
         for part in made:
@@ -127,6 +128,8 @@ def pack(file: BinaryIO, directory: str, made: Iterable[Part]) -> None:
 
 def cleaned(path: Path) -> bytes:
     """Return a saved bundle without the secrets that an earlier cmgr has left in it. Raises OSError, TarError."""
+    import tarfile
+
     file, name = io.BytesIO(), path.name.removesuffix(".tar.gz")
     with tarfile.open(path) as archive:
         pack(file, name, (_cleaned(member.name.partition("/")[2], archive.extractfile(member)) for member in archive))

@@ -9,10 +9,10 @@ import fcntl
 import os
 import socket
 import struct
+from _sha1 import sha1  # hashlib's own: with hashlib comes OpenSSL, 4 MB of the service for good.
 from array import array
 from collections.abc import Mapping
 from contextlib import closing
-from uuid import UUID, uuid5
 
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.service.log.writer import Fields, Line, Target
@@ -23,8 +23,17 @@ IDENTIFIER = "cmgr"
 SERVICE, TROUBLE, BUG, LIBRARY = "service", "trouble", "bug", "library"
 """Kinds of lines beside those of notes: about the service itself, what troubles it, bugs in it, what a library logs."""
 
-_OURS = UUID("0e4552b3-8d0f-40a6-97eb-836c9e49911b")
-_MESSAGE_IDS = {kind: uuid5(_OURS, kind).hex for kind in (SERVICE, TROUBLE, BUG, LIBRARY, *NoteKind)}
+_OURS = bytes.fromhex("0e4552b38d0f40a697eb836c9e49911b")
+
+
+def _made(kind: str) -> str:
+    """Return the name-based UUID of RFC 9562, version 5, as `uuid5` makes it."""
+    made = bytearray(sha1(_OURS + kind.encode()).digest()[:16])
+    made[6], made[8] = made[6] & 0x0F | 0x50, made[8] & 0x3F | 0x80
+    return made.hex()
+
+
+_MESSAGE_IDS = {kind: _made(kind) for kind in (SERVICE, TROUBLE, BUG, LIBRARY, *NoteKind)}
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _SECONDS = 2
 

@@ -4,9 +4,8 @@ Ranks that wait for the slowest one spin, so that no chip looks idle: how busy a
 clock counts. So the clocks of busy chips of one model that work for one container, or one group, are compared.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from statistics import median
 
 from cmgr.model.values.chips import ChipId, Straggler
 from cmgr.model.values.messages.piece_facts import StragglersSeen
@@ -55,9 +54,15 @@ def slow(node: Node, measured: Measured) -> dict[ChipId, str]:
                 clocks[chip] = clock
         for chip, clock in clocks.items():
             others = [other for mate, other in clocks.items() if mate != chip]
-            if others and clock < (1 - SLOWER) * (usual := median(others)):
+            if others and clock < (1 - SLOWER) * (usual := _middle(others)):
                 found[chip] = say("chip.clock", clock=f"{clock:.0f}", usual=f"{usual:.0f}", length=LONG)
     return found
+
+
+def _middle(values: Sequence[float]) -> float:
+    """Return the median."""
+    ordered, half = sorted(values), len(values) // 2
+    return (ordered[half] + ordered[~half]) / 2
 
 
 class Stragglers:

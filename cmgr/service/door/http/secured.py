@@ -139,10 +139,10 @@ class Passwords:
         raise NoPassword("cannot answer: it takes a user and a password", hint="metrics.password_file has the users")
 
 
-def locks(settings: Metrics) -> tuple[Tls | Passwords, ...]:
+def locks(settings: Metrics) -> tuple[Tls | None, Passwords | None]:
     """Return what keeps others out, as the settings wish it."""
-    tls = (Tls(settings),) if settings.cert else ()
-    return *tls, *((Passwords(settings.password_file),) if settings.password_file else ())
+    passwords = Passwords(settings.password_file) if settings.password_file else None
+    return Tls(settings) if settings.cert else None, passwords
 
 
 def _said(authorization: str) -> tuple[str, bytes]:

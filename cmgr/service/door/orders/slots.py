@@ -1,6 +1,6 @@
 """Orders of a person that are about slots. Each is checked here, so that a refusal says why and what to do."""
 
-import secrets
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -157,7 +157,7 @@ def _asked(request: Request, count: int, who: str) -> ReserveOrdered:
     one_ring = policy == IN_ONE_RING
     packing = None if policy is None or one_ring else Packing(str(policy))
     never = datetime.max.replace(tzinfo=UTC)
-    return ReserveOrdered(secrets.token_hex(8), who, count, never, str(model), packing, one_ring)
+    return ReserveOrdered(os.urandom(8).hex(), who, count, never, str(model), packing, one_ring)
 
 
 def _name(request: Request) -> str:
