@@ -94,22 +94,22 @@ def test_asyncio_is_stood_in_for_until_more_of_it_is_wanted(within: str, loaded:
 
 NEWEST = """
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from cmgr.model.values.handling.calendar import Moments
 from cmgr.service.log import setup
 from cmgr.service.timing import jobs
 
 log = setup.set_up("info", "")
 log.say("it logs")
-made = jobs.Jobs(lambda fact: None, timedelta(hours=1), timedelta)
-made.begin(log.warn)
-made.close()
 log.close()
+noon = Moments(*map(frozenset, ({0}, {12}, range(1, 32), range(1, 13), range(7))))
+print(jobs.next_shown([noon], UTC, datetime(2026, 11, 30, 13, tzinfo=UTC)))
 print(jobs.machine_zone())
 print("asyncio" in sys.modules)
 """
 
 
-def test_log_and_jobs_work_without_asyncio_with_the_versions_that_are_installed() -> None:
+def test_log_and_calendar_work_without_asyncio_with_the_versions_that_are_installed() -> None:
     done = subprocess.run([sys.executable, "-c", NEWEST], capture_output=True, text=True, check=True)
     assert "it logs" in done.stderr
-    assert done.stdout.splitlines()[-1] == "False"
+    assert done.stdout.splitlines()[-3::2] == ["2026-12-01 12:00:00+00:00", "False"]

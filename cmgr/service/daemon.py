@@ -21,7 +21,7 @@ from cmgr.errors import ConfigError, DriverError, RuntimeDown
 from cmgr.frozen import replace
 from cmgr.host.host import host_of, unstarted
 from cmgr.model.values.handling.catalog import Catalog
-from cmgr.model.values.messages.facts import CalendarRead, Event, Fact, Reconfigured, Restarted, Resync
+from cmgr.model.values.messages.facts import CalendarRead, Event, Fact, Reconfigured, Restarted
 from cmgr.model.values.node import SYSTEMD, brought_by_image, known_runtimes, only_covers, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Runtime
@@ -62,7 +62,7 @@ from cmgr.service.parts.stragglers import Stragglers
 from cmgr.service.parts.tellers import Drives, MachineSources, Opened, Summary, refusal
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
-from cmgr.service.timing.jobs import Jobs
+from cmgr.service.timing.jobs import Resyncs
 from cmgr.service.timing.timetable import Timetable
 from cmgr.service.work.drilling import Drills
 from cmgr.service.work.workers import Workers
@@ -131,7 +131,7 @@ class Service:
         sources = bundle_parts.Sources(self._driver, self._opened.all, database, node, clock.now)
         self._around = add(Surroundings(config, sources, put, log))
         self._cdi = add(Cdi(core, lambda: bool(self._database.damage)))
-        self._jobs = add(Jobs(self._resync, config.resync, clock.drift))
+        self._resyncs = add(Resyncs(put, config.resync, clock.now))
         add(Summary(core, self._notifier))
         values = Measuring(self._driver)
         hangs, lag = Hangs(node, values, put, clock.now), Stragglers(node, values, put, clock.now)
@@ -213,10 +213,6 @@ class Service:
         told = self._driver.chips(), runtimes, openings, self._agreement.name, covering
         return Restarted(*told, self._machine.names, this_boot())
 
-    def _resync(self, fact: Resync) -> None:
-        self._opened.find()
-        self._inbox.put(fact)
-
     def serve(self, reload: Reload | None, look: "Callable[[], shapes.Check]") -> None:
         """Begin, serve, and end."""
         others, doors = tuple(self._parts), self._doors(reload, look)
@@ -242,7 +238,7 @@ class Service:
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1")
         Thread(target=self._settle, name="settle", daemon=True).start()
-        self._loop.run(self._clock, self._tick(), self._after_each, self._database.prune)
+        self._loop.run(self._clock, self._tick, self._after_each, self._database.prune)
 
     def _without_chips(self, why: DriverError) -> None:
         """Serve for a moment while the chips are not known: tell of that, and decide nothing."""
@@ -252,7 +248,6 @@ class Service:
 
     def _settle(self) -> None:
         """Do what nobody has to wait for when the service begins."""
-        self._jobs.begin(self._log.warn)
         # The first fault has to wait for no compiler.
         frozen.finish()
         # Objects that live now live to the end: the collector need not look at them again and again.
@@ -261,7 +256,7 @@ class Service:
 
     def _tick(self) -> timedelta:
         watchdog = timedelta(seconds=self._notifier.watchdog_seconds)
-        return min(TICK, watchdog / 2) if watchdog else TICK
+        return min(self._resyncs.left(), TICK, watchdog / 2 if watchdog else TICK)
 
     def _signals(self, reloader: Reloader) -> None:
         def end(_number: int, _frame: object) -> None:

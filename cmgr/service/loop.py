@@ -67,17 +67,20 @@ class Loop:
         self._send = send
         self._log = log
 
-    def run(self, clock: Clock, tick: timedelta, after_each: Callable[[], None], prune: Callable[[], None]) -> None:
-        """Serve. `after_each` is called after every batch, every `tick` at the least; `prune` once in a while when
-        nothing else is to do.
+    def run(
+        self, clock: Clock, tick: Callable[[], timedelta], after_each: Callable[[], None], prune: Callable[[], None]
+    ) -> None:
+        """Serve. `after_each` is called after every batch, and when `tick` has passed without one; `prune` once in a
+        while when nothing else is to do.
         """
         pruned = clock.now()
         while not self._inbox.is_stopped():
             self._back = now = clock.now()
             due = next_deadline(self.node, self._at or now)
+            longest = now + tick()
             self._quiet = self.node, due or _NEVER
             # All that is to be told yet waits until the stops of its step are out, or something else has come.
-            events = self._inbox.take(min(due or now + tick, now + (_OUT if self._untold else tick)))
+            events = self._inbox.take(min(due or longest, now + _OUT if self._untold else longest))
             if self._untold:
                 self._tell()
                 after_each()

@@ -61,13 +61,12 @@ def loaded_when_ready(home: Home, runtime: str, *words: str) -> set[str]:
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_the_service_is_ready_without_what_it_needs_later_or_never(home: Home) -> None:
+def test_the_service_is_ready_without_what_it_never_needs(home: Home) -> None:
     home.configure(f'docker.socket = "{home.folder}/nobody.sock"')
     names = loaded_when_ready(home, "docker")
     assert {"loguru", "cmgr.service"} <= names
-    later = {"apscheduler"}
     never = {"typer", "sqlalchemy", "grpc", "prometheus_client", "docker", "requests", "starlette", "uvicorn"}
-    assert names.isdisjoint(later | never)
+    assert names.isdisjoint(never | {"apscheduler", "tarfile", "statistics"})
 
 
 def test_the_service_has_typer_where_its_options_need_it(home: Home) -> None:

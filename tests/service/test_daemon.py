@@ -107,20 +107,6 @@ def test_everything_is_readable_by_root_and_the_group_alone(service: Service) ->
     assert stat.S_IMODE(service.socket.stat().st_mode) in (0o600, 0o660)
 
 
-def test_all_is_not_well_while_nobody_looks_regularly(service: Service) -> None:
-    broken = service.folder / "lib" / "apscheduler.py"
-    broken.parent.mkdir()
-    broken.write_text('raise ImportError("too many open files")\n')
-    service.launch({"PYTHONPATH": str(broken.parent)})
-    service.until_said("cannot begin to look regularly")
-    eventually(lambda: service.status()["service"]["state"] != "starting", why="every chip was read")
-    told = service.status()["service"]
-    why = "cannot begin to look regularly how everything is: too many open files"
-    assert (told["state"], told["troubles"]) == ("degraded", [f"what events did not tell is not looked for: {why}"])
-    broken.unlink()
-    eventually(lambda: service.status()["service"]["state"] == "ready")
-
-
 def test_a_fault_that_comes_before_the_service_is_loaded_is_recovered_when_it_is(service: Service) -> None:
     script = service.folder / "script.toml"
     script.write_text(f'[[script]]\nchip = 0\ncode = "{NOW}"\n')

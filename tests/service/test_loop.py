@@ -61,7 +61,7 @@ class Site:
         guard = threading.Timer(PATIENCE, self.inbox.stop)
         guard.start()
         try:
-            self.loop.run(self.clock, timedelta(hours=1), after_each, lambda: None)
+            self.loop.run(self.clock, lambda: timedelta(hours=1), after_each, lambda: None)
         except Done:
             return
         finally:

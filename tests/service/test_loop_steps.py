@@ -266,7 +266,7 @@ def test_nothing_is_told_of_stops_before_the_interpreter_was_free_for_them(desk:
 
     inbox.put(FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
     with suppress(Done):
-        loop.run(clock, HOUR, after_each, lambda: None)
+        loop.run(clock, lambda: HOUR, after_each, lambda: None)
     assert seen == ["waits", "StopContainer", "StopContainer", "ListContainers", "waits", "is told"]
 
 
@@ -281,7 +281,7 @@ def test_after_the_stop_what_came_is_booked_and_nothing_is_sent(desk: Desk) -> N
     desk.sent.clear()
     desk.inbox.put(FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
     desk.inbox.stop()
-    desk.loop.run(desk.clock, HOUR, lambda: None, lambda: None)
+    desk.loop.run(desk.clock, lambda: HOUR, lambda: None, lambda: None)
     desk.loop.drain()
     assert desk.sent == []
     with open_reader(desk.store.path) as reader:
@@ -315,7 +315,7 @@ def test_deadlines_are_met_without_any_event(desk: Desk) -> None:
         raise Done
 
     with suppress(Done):
-        desk.loop.run(desk.clock, HOUR, after_each, lambda: None)
+        desk.loop.run(desk.clock, lambda: HOUR, after_each, lambda: None)
     assert [action for action in desk.sent if isinstance(action, ListContainers)], "it is asked again"
 
 
@@ -331,7 +331,7 @@ def test_it_is_shown_that_the_deciding_thread_lives_though_nothing_happens(desk:
     steps: list[Step] = []
     desk.loop.observers.append(steps.append)
     with suppress(Done):
-        desk.loop.run(desk.clock, timedelta(), after_each, lambda: None)
+        desk.loop.run(desk.clock, timedelta, after_each, lambda: None)
     assert (lived, desk.sent, steps) == (3, [], [])
 
 
@@ -347,7 +347,7 @@ def test_what_could_not_be_written_is_tried_again_though_nothing_happens(desk: D
         desk.store.connection.execute("PRAGMA query_only = OFF")
 
     with suppress(Done):
-        desk.loop.run(desk.clock, timedelta(), after_each, lambda: None)
+        desk.loop.run(desk.clock, timedelta, after_each, lambda: None)
     assert troubles[0]
     assert troubles[-1] == ""
 
@@ -370,7 +370,7 @@ def test_old_history_is_pruned_once_in_an_hour_and_only_when_nothing_is_to_do(de
 
     began = desk.clock.at
     desk.inbox.put(Resync())
-    desk.loop.run(desk.clock, HOUR, after_each, prune)
+    desk.loop.run(desk.clock, lambda: HOUR, after_each, prune)
     assert pruned
     assert all(later - earlier > PRUNE_EVERY for earlier, later in zip([began, *pruned], pruned, strict=False))
 

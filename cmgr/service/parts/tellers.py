@@ -3,11 +3,13 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from cmgr.config.sources import wanted
 from cmgr.errors import DriverError, chain, sentence
-from cmgr.model.values.messages.facts import Fact, RuntimeFound
+from cmgr.model.values.messages.facts import Fact, Resync, RuntimeFound
 from cmgr.model.values.node import SYSTEMD, Node, brought_by_image, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, Beginning, ChipDriver, Runtime
@@ -145,21 +147,25 @@ class Opened(Part):
         self._core = core
         self.all = {runtime.name: runtime for runtime in opened}
         self._first = tuple(self.all.values())
+        self._finding = Thread()
 
     def start(self) -> None:
         for runtime in self._first:
             runtime.watch(self.take)
 
     def observe(self, step: Step) -> None:
-        """Take systemd on when a container first names a unit."""
+        """Open what has come, at each look; take systemd on when a container first names a unit."""
+        if any(isinstance(event.fact, Resync) for event in step.events) and not self._finding.is_alive():
+            self._finding = Thread(target=self._find, name="find", daemon=True)
+            with suppress(RuntimeError):  # No thread can be begun: at the next look.
+                self._finding.start()
         node = step.after
         if node.containers is step.before.containers or SYSTEMD in self.all or SYSTEMD in node.gone:
             return
         if units_known(node):
             self._take_on(open_systemd(self._core.config, lambda: units_known(self._core.node())), covering=True)
 
-    def find(self) -> None:
-        """Open what has come since. On the thread of the jobs."""
+    def _find(self) -> None:
         for runtime in appeared(self._core.config, self.all, lambda key: brought_by_image(self._core.node(), key)):
             self._take_on(runtime)
 

@@ -1,14 +1,8 @@
-"""A system clock that was set: moments that runtimes tell by it, and jobs that wait by it."""
+"""A system clock that was set: moments that runtimes tell by it, and looks that do not wait by it."""
 
-import subprocess
-import sys
-import threading
 from dataclasses import replace
 from datetime import timedelta
-from importlib import import_module
 from queue import SimpleQueue
-
-import pytest
 
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.facts import (
@@ -17,15 +11,12 @@ from cmgr.model.values.messages.facts import (
     ContainersListed,
     ContainerStopped,
     Fact,
-    Resync,
     Tick,
 )
 from cmgr.model.values.services.containers import Exit
-from cmgr.service.timing import jobs as timing
 from cmgr.service.timing.clock import SteadyClock, history_ends, steadied
-from cmgr.service.timing.jobs import Jobs
+from cmgr.service.timing.jobs import Resyncs
 from tests.model.builders import T0, container
-from tests.support.waiting import PATIENCE
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
@@ -57,70 +48,18 @@ def test_a_clock_that_nobody_set_does_not_drift() -> None:
     assert abs(SteadyClock().drift()) < timedelta(seconds=1)
 
 
-@pytest.mark.parametrize("early", [False, True], ids=["set later", "set while it starts"])
-def test_when_the_system_clock_was_set_the_job_is_done_at_once(*, early: bool) -> None:
+def test_regular_looks_come_at_their_interval_from_the_start_on() -> None:
     put: SimpleQueue[Fact] = SimpleQueue()
-    drift = timedelta()
-    jobs = Jobs(put.put, HOUR, lambda: drift)
-    drift = -DAY
-    if early:
-        jobs.look()
-    jobs.begin(print)
-    jobs.look()
-    assert put.get(timeout=PATIENCE) == Resync()
-    jobs.look()
-    jobs.close()
-    jobs.close()
-    assert put.empty()
-
-
-def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    import_module("apscheduler.schedulers")  # Of a package that is not loaded, what is put there is taken away.
-    monkeypatch.setattr(timing, "AGAIN", 0.01)
-    monkeypatch.setitem(sys.modules, "apscheduler.schedulers.background", None)
-    put: SimpleQueue[Fact] = SimpleQueue()
-    said: list[str] = []
-
-    def warn(text: str) -> None:
-        said.append(text)
-        assert jobs.trouble == text
-        if len(said) == 2:
-            monkeypatch.delitem(sys.modules, "apscheduler.schedulers.background")
-
-    jobs = Jobs(put.put, timedelta(milliseconds=10), timedelta)
-    jobs.begin(warn)
-    assert put.get(timeout=PATIENCE) == Resync()
-    jobs.close()
-    assert (len(said), jobs.trouble) == (2, "")
-
-
-def test_jobs_begin_although_nothing_could_be_opened_when_their_library_was_loaded() -> None:
-    loaded = (
-        "import resource\n"
-        "from datetime import timedelta\n"
-        "from queue import SimpleQueue\n"
-        "from cmgr.service.timing import jobs\n"
-        "jobs.AGAIN = 0.01\n"
-        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
-        "said, put = [], SimpleQueue()\n"
-        "def warn(text):\n"
-        "    said.append(text)\n"
-        "    if len(said) == 2: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
-        "made = jobs.Jobs(put.put, timedelta(milliseconds=10), timedelta)\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))\n"
-        "made.begin(warn)\n"
-        f"print(put.get(timeout={PATIENCE}), len(said))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=False)
-    assert done.stdout == "Resync() 2\n", done.stderr
-
-
-def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:
-    before = set(threading.enumerate())
-    jobs = Jobs(print, HOUR, timedelta)
-    jobs.close()
-    jobs.begin(print)
-    assert set(threading.enumerate()) <= before
+    now = T0 - DAY
+    resyncs = Resyncs(put.put, HOUR, lambda: now)
+    now = T0
+    resyncs.start()
+    for moment, left, count in ((0.0, 1.0, 0), (0.75, 0.25, 0), (1.0, 1.0, 1), (1.5, 0.5, 1), (2.25, 1.0, 2)):
+        now = T0 + moment * HOUR
+        resyncs.look()
+        assert (resyncs.left(), put.qsize()) == (left * HOUR, count)
+    now = T0 + 5 * HOUR
+    assert resyncs.left() == timedelta(), "nobody waits for what is due"
 
 
 def test_a_clock_that_was_wrong_at_boot_makes_no_history_old() -> None:
