@@ -39,57 +39,54 @@ _ABOUT = _words(
 
 _SWITCHES = _words("false no none null off on true yes")
 _PLACES = _words("dir directory file files path")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
 
-# Each rule is looked for only in a line that has something of it: most lines have nothing.
+# Each rule is looked for only in a line that has something of it: most lines have nothing. And it is compiled only when
+# it is first looked for: the service has to hear of faults before that.
 _HINTS = _words("pass pw secret token key cred auth cookie jwt bearer sig sas psk otp dsn hook licen hmac")
 _VALUE = (
     r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\\+[\"'].*?\\+[\"']|[\"'][^\"'\n]*$"
     r"|(?:(?:Bearer|Basic|Token|Digest|Negotiate)[ ]+)?[^\s\"']+(?:[\"'](?![\s,;)}\]]|$)[^\s\"']*)*"
 )
-_BEHIND = re.compile(_VALUE)
-_NAMED = re.compile(
+_NAMED = (
     r"\b(?:name|key)[\"']?\s*[:=]\s*[\"']([\w.-]{1,100})[\"']\s*,?\s*[\"']?value[\"']?\s*[:=]\s*"
     r"|(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})\\*[\"']?\]?\s*(?::=|=>|[=:])\s*"
     r"|(?<![\w-])(--?[A-Za-z][\w-]{0,100})\s+(?!-)|<([A-Za-z][\w.-]{0,100})>(?!<)"
 )
 """A name and what separates it from its value: a pair of both, an assignment, a flag, an element."""
 
-_HEADER = re.compile(
-    r"(?<!\w)((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,40}(?:key|token|auth|secret|signature)[\w-]{0,40})"
-    r"(\\*[\"']?\s*[:=]\s*\[?\s*\\*[\"']?)([^\"'\r\n\\]+(?:[\"'](?![\s,;)}\]]|$)[^\"'\r\n\\]*)*)",
-    re.IGNORECASE,
+_HEADER = (
+    r"(?i)(?<!\w)((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,40}(?:key|token|auth|secret|signature)[\w-]{0,40})"
+    r"(\\*[\"']?\s*[:=]\s*\[?\s*\\*[\"']?)([^\"'\r\n\\]+(?:[\"'](?![\s,;)}\]]|$)[^\"'\r\n\\]*)*)"
 )
-_SAID = re.compile(
-    r"\b(password|passwd|passphrase|passcode|secret|token|requirepass|masterauth|api[ _-]?key)"
-    r"(\s+(?:is\s+|was\s+|to\s+)?[\"']?)((?=\S{0,200}[0-9!#$%^&*])[^\s\"':=(]{5,})",
-    re.IGNORECASE,
+_SAID = (
+    r"(?i)\b(password|passwd|passphrase|passcode|secret|token|requirepass|masterauth|api[ _-]?key)"
+    r"(\s+(?:is\s+|was\s+|to\s+)?[\"']?)((?=\S{0,200}[0-9!#$%^&*])[^\s\"':=(]{5,})"
 )
-_SENT = re.compile(
-    r"(\b(?:password|passwd|passphrase)\b[^:=\n]{0,60}[:=]\s+[\"']?)"
-    r"((?=\S{0,200}[0-9!#$%^&*])[^\s\"']{5,})(?=[\"']?(?:[;,.]\s|\s*$))",
-    re.IGNORECASE,
+_SENT = (
+    r"(?i)(\b(?:password|passwd|passphrase)\b[^:=\n]{0,60}[:=]\s+[\"']?)"
+    r"((?=\S{0,200}[0-9!#$%^&*])[^\s\"']{5,})(?=[\"']?(?:[;,.]\s|\s*$))"
 )
 """A sentence about a password that ends with it, as programs say that they have made one."""
 
-_BEARER = re.compile(r"\b(Bearer|Basic|bearer|basic)(\s+)((?=\S{0,200}[0-9A-Z=])[A-Za-z0-9+/_=.~-]{6,})")
-_ADDRESS = re.compile(r"([A-Za-z0-9+.-]{1,40}://)([^\s\"'<>\\]+)")
-_LOGIN = re.compile(r"(?<![\w/:])([\w.+-]{1,64}:)([^\s:/@\"'=]{3,200})(?=@(?!sha[0-9])[\w(\[])")
+_BEARER = r"\b(Bearer|Basic|bearer|basic)(\s+)((?=\S{0,200}[0-9A-Z=])[A-Za-z0-9+/_=.~-]{6,})"
+_ADDRESS = r"([A-Za-z0-9+.-]{1,40}://)([^\s\"'<>\\]+)"
+_LOGIN = r"(?<![\w/:])([\w.+-]{1,64}:)([^\s:/@\"'=]{3,200})(?=@(?!sha[0-9])[\w(\[])"
 _MARKS = r"[^\s\"'(]{0,60}[!#$%^&*]"
 _SORTS = "".join(rf"(?=[^\s\"']{{0,60}}[{sort}])" for sort in ("a-z", "A-Z", "0-9"))
-_TYPED = re.compile(rf"(?<![^\s\"'=:,;(])(?={_MARKS}{_MARKS}){_SORTS}[^\s\"'(){{}}<>]{{12,}}")
+_TYPED = rf"(?<![^\s\"'=:,;(])(?={_MARKS}{_MARKS}){_SORTS}[^\s\"'(){{}}<>]{{12,}}"
 """As programs make passwords for people: letters, digits and at least two marks that stand in no name."""
 
-_PEM = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----).*?(-----END|\Z)", re.DOTALL)
-_MARK = re.compile("[!#$%^&*]")
-_CRYPT = re.compile(r"(?<!\w)\$[0-9a-z][0-9a-z-]{0,20}\$[\w./$=,+]{16,}")
-_KNOWN = re.compile(
+_PEM = r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----).*?(-----END|\Z)"
+_MARK = "[!#$%^&*]"
+_CRYPT = r"(?<!\w)\$[0-9a-z][0-9a-z-]{0,20}\$[\w./$=,+]{16,}"
+_KNOWN = (
     "gh[pousr]_|github_pat_|glpat-|hf_|[srp]k-|xox[a-z]-|A(KIA|SIA)[A-Z0-9]{16}|AIza|npm_|pypi-|dckr_pat_|nvapi-|dop_v1_"
     "|hvs|eyJ|AGE-SECRET-KEY-|do[or]_v1_|shp(at|ss|ca)_|pplx-|sbp_|glsa_|tskey-|PMAK-|GOCSPX-|[rs]k_(live|test)_|whsec_"
 )
-_LONG = re.compile(r"(?<![\w+/=~-])(?:(?:sha[0-9]{3}|SHA[0-9]{3})[:-])?[A-Za-z0-9+/_=~-]{16,}")
-_ALNUM = re.compile(r"[A-Za-z0-9]+")
-_HEX = re.compile(r"(?:0x)?[0-9a-f]+|(?:0x)?[0-9A-F]+")
+_LONG = r"(?<![\w+/=~-])(?:(?:sha[0-9]{3}|SHA[0-9]{3})[:-])?[A-Za-z0-9+/_=~-]{16,}"
+_ALNUM = r"[A-Za-z0-9]+"
+_HEX = r"(?:0x)?[0-9a-f]+|(?:0x)?[0-9A-F]+"
 _CHANCE = 2.9
 """Of words and numbers as people write them one has more letters on average; a mixture by chance has fewer than two."""
 
@@ -105,7 +102,7 @@ _SPOKEN = 0.42
 
 def is_secret(name: str, value: str = "") -> bool:
     """Return whether a value under this name is secret by it. Of a file that has a secret the path is none."""
-    words = [word.lower() for word in _WORD.findall(name)]
+    words = [word.lower() for word in re.findall(_WORD, name)]
     if not words or words[-1] in _ABOUT or (words[-1] in _PLACES and (not value or "/" in value)):
         return False
     if value.lower() in _SWITCHES or (words[-1] in ("token", "sig") and value.isdigit() and len(value) < 6):
@@ -122,7 +119,7 @@ def text(told: str) -> str:
     if len(told) < 6:
         return told
     if "PRIVATE KEY" in told:
-        told = _PEM.sub(rf"\1{GONE}\2", told)
+        told = re.sub(_PEM, rf"\1{GONE}\2", told)
     # Line by line: a search through a large text would keep other threads from running.
     return "".join(_line(line) for line in told.splitlines(keepends=True))
 
@@ -140,7 +137,7 @@ def address(url: str) -> str:
 
 def addresses(told: str) -> str:
     """Return `text`, and no more of the addresses in it than `address` tells."""
-    return text(_ADDRESS.sub(lambda found: address(found[0]) + ("/…" if "/" in found[2] else ""), told))
+    return text(re.sub(_ADDRESS, lambda found: address(found[0]) + ("/…" if "/" in found[2] else ""), told))
 
 
 def plain(value: object, name: str = "") -> object:
@@ -169,19 +166,19 @@ def document(value: object, kept: Collection[str]) -> object:
 
 def _line(line: str) -> str:
     if "://" in line:
-        line = _ADDRESS.sub(_without_user, line)
+        line = re.sub(_ADDRESS, _without_user, line)
     if "@" in line:
-        line = _LOGIN.sub(rf"\1{GONE}", line)
+        line = re.sub(_LOGIN, rf"\1{GONE}", line)
     low = line.lower()
     if any(hint in low for hint in _HINTS):
-        line = _HEADER.sub(rf"\1\2{GONE}", line)
+        line = re.sub(_HEADER, rf"\1\2{GONE}", line)
         line = _without_named(line)
-        line = _SENT.sub(rf"\1{GONE}", _SAID.sub(rf"\1\2{GONE}", line))
+        line = re.sub(_SENT, rf"\1{GONE}", re.sub(_SAID, rf"\1\2{GONE}", line))
     if "bearer " in low or "basic " in low:
-        line = _BEARER.sub(rf"\1\2{GONE}", line)
-    if _MARK.search(line):
-        line = _TYPED.sub(GONE, _CRYPT.sub(GONE, line))
-    return _LONG.sub(_by_chance, line)
+        line = re.sub(_BEARER, rf"\1\2{GONE}", line)
+    if re.search(_MARK, line):
+        line = re.sub(_TYPED, GONE, re.sub(_CRYPT, GONE, line))
+    return re.sub(_LONG, _by_chance, line)
 
 
 def _without_user(found: re.Match[str]) -> str:
@@ -198,8 +195,8 @@ def _without_user(found: re.Match[str]) -> str:
 
 def _without_named(line: str) -> str:
     told, at = "", 0
-    for named in _NAMED.finditer(line):
-        value = _BEHIND.match(line, named.end()) if named.start() >= at else None
+    for named in re.finditer(_NAMED, line):
+        value = re.compile(_VALUE).match(line, named.end()) if named.start() >= at else None
         # `//` follows the colon of an address.
         if value is None or value[0].startswith("//") or GONE in value[0]:
             continue
@@ -221,16 +218,16 @@ def _by_chance(found: re.Match[str]) -> str:
     word = found[0]
     if re.match("sha[0-9]{3}[:-]", word, re.IGNORECASE):
         return word
-    if _KNOWN.match(word):
+    if re.match(_KNOWN, word):
         return GONE
-    if any(map(_is_chance, _ALNUM.findall(word))) or any(map(_is_token, word.split("/"))):
+    if any(map(_is_chance, re.findall(_ALNUM, word))) or any(map(_is_token, word.split("/"))):
         return GONE
     return GONE if word[0] != "/" and _is_token(word) else word
 
 
 def _is_token(word: str) -> bool:
     """Return whether this looks like chance in which `-`, `_`, `+` and `/` are letters: few of them, far apart."""
-    parts = [part for part in _ALNUM.findall(word) if not _HEX.fullmatch(part)]
+    parts = [part for part in re.findall(_ALNUM, word) if not re.fullmatch(_HEX, part)]
     whole = "".join(parts)
     if len(whole) < 16 or len(whole) < 5 * len(parts) or _kinds(whole) < 3:
         return False
@@ -238,7 +235,7 @@ def _is_token(word: str) -> bool:
 
 
 def _is_chance(part: str) -> bool:
-    if len(part) < 16 or len(set(part)) < 8 or _HEX.fullmatch(part):
+    if len(part) < 16 or len(set(part)) < 8 or re.fullmatch(_HEX, part):
         return False
     one = [part]
     if part != part.upper() and part != part.lower():
@@ -255,7 +252,7 @@ def _kinds(text: str) -> int:
 
 def _mean(parts: list[str]) -> float:
     """Return how many letters a word or number in it has on average."""
-    return sum(map(len, parts)) / sum(len(_WORD.findall(part)) for part in parts)
+    return sum(map(len, parts)) / sum(len(re.findall(_WORD, part)) for part in parts)
 
 
 def _spoken(parts: list[str]) -> float:
@@ -266,27 +263,27 @@ def _spoken(parts: list[str]) -> float:
 
 # Of commands.
 
-_ASSIGNED = re.compile(rf"(?<![\w-])([A-Z][A-Z0-9_]+=)({_VALUE})")
-_EXPORTED = re.compile(
+_ASSIGNED = rf"(?<![\w-])([A-Z][A-Z0-9_]+=)({_VALUE})"
+_EXPORTED = (
     rf"(\b(?:export|declare -x|setenv|env|set)\s+\w{{1,100}}[= ]|(?:^|\s)(?:-e|--env)[ =]\w+=)({_VALUE})"
 )
-_HEXED = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{24,}(?![\w-])|(?<![\w:-])[A-Z2-7]{26,}(?![\w-])")
-_WITH_USER = re.compile(
+_HEXED = r"(?<![\w:-])[0-9A-Fa-f]{24,}(?![\w-])|(?<![\w:-])[A-Z2-7]{26,}(?![\w-])"
+_WITH_USER = (
     r"((?:^|\s)(?:-u|-U|-a|--user|--auth|--proxy-user)[ =]?[\"']?[\w.@\\-]*[:,%]|\bsqlplus\s+(?:-\S+\s+)*\w+/)"
     r"(?![0-9]+(?:\s|$)|//)[^\s\"']+"
 )
-_WITH_FLAG = re.compile(
+_WITH_FLAG = (
     r"((?:\b(?:sshpass|mysql\w*|mariadb\w*|mongo\w*|redis-cli|login|ldap\w+|mosquitto_\w+|(?:un)?zip|7z|openssl|ipmitool"
     r"|smbclient|sqlcmd|cqlsh|rabbitmqadmin)\b(?:\s+\S+){0,30}?\s+(?:-[pPawk]|-pass(?:in|out)?)"
     r"|\bsnmp\w+\b(?:\s+\S+){0,30}?\s+-[cAX])[ ]?)(?!-)\S+"
 )
-_TO_THE_END = re.compile(
+_TO_THE_END = (
     r"((?:(?:\bhtpasswd|\badd_user|\bchange_password|\bAUTH|\b(?i:identified\s+(?:with\s+\S+\s+)?by))\s+|<<<\s*)[\"']?)"
     r"(?![\"'])[^|;&\n]+"
 )
 """Words behind which secrets stand that no flag marks: all goes up to the end of that command."""
 
-_PIPED = re.compile(r"((?:^|[|;&\n])\s*\w+\s)[^|;&\n]+(?=\|\s*(?:\w+\s+)?chpasswd\b)")
+_PIPED = r"((?:^|[|;&\n])\s*\w+\s)[^|;&\n]+(?=\|\s*(?:\w+\s+)?chpasswd\b)"
 _BEFORE = 12
 """So many words before one say what it is."""
 
@@ -294,8 +291,8 @@ _BEFORE = 12
 def shell(word: str) -> str:
     """Return a command of a shell, or a word of it, without the secrets in it: of variables no value is told."""
     for secret in (_EXPORTED, _ASSIGNED, _WITH_USER, _WITH_FLAG, _TO_THE_END, _PIPED):
-        word = secret.sub(rf"\1{GONE}", word)
-    return _HEXED.sub(GONE, text(word))
+        word = re.sub(secret, rf"\1{GONE}", word)
+    return re.sub(_HEXED, GONE, text(word))
 
 
 def _word(word: str, before: list[str]) -> str:

@@ -9,8 +9,9 @@ from unicodedata import combining, east_asian_width
 
 _WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
 _OPENING, _CLOSING = "（《「『【“", "，。、；：？\uff01）》」』】”%"
-_PIECES = re.compile(rf"\s+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}]+)?[{_CLOSING}]*")
-"""Each stays on one line: a wide letter or a narrow word, with the signs that do not stand apart from it."""
+_PIECES = rf"\s+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}]+)?[{_CLOSING}]*"
+"""Each stays on one line: a wide letter or a narrow word, with the signs that do not stand apart from it. To compile it
+takes long, and it is for Chinese alone."""
 
 
 def columns_of(text: str) -> int:
@@ -36,7 +37,7 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
 
 def _broken(text: str, width: int, indent: str) -> Iterator[str]:
     line, is_begun, is_first = "", False, True
-    for piece in filter(None, _PIECES.findall(text)):
+    for piece in filter(None, re.findall(_PIECES, text)):
         if is_begun and columns_of(line + piece.rstrip()) > width:
             yield line.rstrip()
             line, is_begun, is_first = indent, False, False
