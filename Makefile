@@ -22,7 +22,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-hands reliability-fleet fmt generated golden clean deb rpm repo release test-packages test-shipped test-newest test-fresh test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-hands reliability-fleet mutants fmt generated golden clean deb rpm repo release test-packages test-shipped test-newest test-fresh test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -186,6 +186,10 @@ reliability-fleet: $(STAMP)
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_STORMS=$${CMGR_STORMS:-20} \
 		CMGR_FIGURES=build/fleet.json $(BIN)/pytest -n 2 --dist worksteal -m proof tests/fleet/proofs
 	$(BIN)/python -m tests.support.figures build/fleet.json fleet
+
+# Changes of the model, drawn by the seed that is printed, each of which its tests are to notice. It takes hours.
+mutants: $(STAMP)
+	CMGR_MUTANTS=$${CMGR_MUTANTS:-100} CMGR_FIGURES=build/mutants.json $(BIN)/pytest -s tests/mutants
 
 fmt: $(STAMP)
 	$(BIN)/ruff format $(CODE)
