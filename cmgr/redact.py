@@ -264,9 +264,7 @@ def _spoken(parts: list[str]) -> float:
 # Of commands.
 
 _ASSIGNED = rf"(?<![\w-])([A-Z][A-Z0-9_]+=)({_VALUE})"
-_EXPORTED = (
-    rf"(\b(?:export|declare -x|setenv|env|set)\s+\w{{1,100}}[= ]|(?:^|\s)(?:-e|--env)[ =]\w+=)({_VALUE})"
-)
+_EXPORTED = rf"(\b(?:export|declare -x|setenv|env|set)\s+\w{{1,100}}[= ]|(?:^|\s)(?:-e|--env)[ =]\w+=)({_VALUE})"
 _HEXED = r"(?<![\w:-])[0-9A-Fa-f]{24,}(?![\w-])|(?<![\w:-])[A-Z2-7]{26,}(?![\w-])"
 _WITH_USER = (
     r"((?:^|\s)(?:-u|-U|-a|--user|--auth|--proxy-user)[ =]?[\"']?[\w.@\\-]*[:,%]|\bsqlplus\s+(?:-\S+\s+)*\w+/)"

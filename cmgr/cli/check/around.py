@@ -138,8 +138,9 @@ def metrics(settings: Metrics) -> Finding:
     if not listen:
         return Finding("metrics", OK, say("check.switched-off"))
     try:
-        for lock in filter(None, locks(settings)):
-            lock.begin()
+        for lock in locks(settings):
+            if lock is not None:
+                lock.begin()
         bound(listen).close()
     except CmgrError as error:
         return Finding("metrics", WARNING, chained(error), error.hint)

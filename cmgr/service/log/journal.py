@@ -9,7 +9,7 @@ import fcntl
 import os
 import socket
 import struct
-from _sha1 import sha1  # hashlib's own: with hashlib comes OpenSSL, 4 MB of the service for good.
+from _sha1 import sha1  # type: ignore[import-not-found]  # hashlib's own: with hashlib comes OpenSSL, 4 MB for good.
 from array import array
 from collections.abc import Mapping
 from contextlib import closing

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cmgr.config.settings import Config
 from cmgr.model.recovery.vetoes import to_ask
@@ -18,8 +18,10 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, Container, ContainerKey
 from cmgr.ports import Runtime
 from cmgr.service.part import Part, Step
-from cmgr.service.parts.asking import Reply, ask
 from cmgr.service.work.pool import Pool
+
+if TYPE_CHECKING:
+    from cmgr.service.parts.asking import Reply
 
 SIDE_BY_SIDE = 8
 """So many are asked at the same time: those that let everybody wait keep no more threads than that."""
@@ -60,7 +62,7 @@ class Record:
         self.told: BusySaid | None = None
         self._good = self._bad = 0
 
-    def taken(self, reply: Reply, before: str, failures: int, *, late: bool) -> str:
+    def taken(self, reply: "Reply", before: str, failures: int, *, late: bool) -> str:
         """Return whether the container serves, after this reply. `late`: it has had its time since its start."""
         self._good, self._bad = (self._good + 1, 0) if reply.good else (0, self._bad + 1)
         self.left = 0 if reply.ended or before != UNHEALTHY else self.left + 1
@@ -69,7 +71,7 @@ class Record:
         waits = before == HEALTHY or late
         return UNHEALTHY if waits and self._bad >= failures else before
 
-    def said(self, life: Life, reply: Reply, failures: int) -> BusySaid | None:
+    def said(self, life: Life, reply: "Reply", failures: int) -> BusySaid | None:
         """Return what is to be told of this reply, if anything: one that is mute is asked so many times."""
         self._bad = self._bad + 1 if reply.mute else 0
         self.left = 0 if reply.ended else self.left + 1
@@ -164,6 +166,8 @@ class Ready(Part):
 
     def _ask(self, container: Container, life: Life, record: Record) -> None:
         """Ask, and tell what has come of it. On a thread of the pool."""
+        from cmgr.service.parts.asking import ask  # With it comes OpenSSL, which most machines never need.
+
         runtime, seconds = self._runtimes.get(container.key.runtime), self._config.timeout.total_seconds()
         reply = ask(container, life.question, runtime, seconds)
         if life.since is None:
@@ -172,7 +176,7 @@ class Ready(Part):
             self._tell(fact)
         record.under_way = False
 
-    def _take(self, container: Container, question: Question, record: Record, reply: Reply) -> None:
+    def _take(self, container: Container, question: Question, record: Record, reply: "Reply") -> None:
         """Take in whether it serves."""
         known = self._node().containers.get(container.key, container)
         now = self._now()
