@@ -66,7 +66,7 @@ def test_the_service_is_ready_without_what_it_never_needs(home: Home) -> None:
     names = loaded_when_ready(home, "docker")
     assert {"loguru", "cmgr.service"} <= names
     never = {"typer", "sqlalchemy", "grpc", "prometheus_client", "docker", "requests", "starlette", "uvicorn"}
-    assert names.isdisjoint(never | {"apscheduler", "tarfile", "statistics"})
+    assert names.isdisjoint(never | {"apscheduler", "email", "hashlib", "ssl", "statistics", "tarfile"})
 
 
 def test_the_service_has_typer_where_its_options_need_it(home: Home) -> None:

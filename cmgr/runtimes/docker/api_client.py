@@ -3,17 +3,18 @@
 Not by Docker's SDK: with all that it loads it takes 7 MB for good, and five times as long to send a request.
 """
 
-import http.client
 import json
-import select
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import h11
+
 from cmgr.errors import CmgrError, ContainerError, ContainerGone, RuntimeAils, RuntimeDown
 from cmgr.runtimes import following
-from cmgr.runtimes.docker.line import Line, payloads
+from cmgr.runtimes.docker.line import Answer, Connection, Line, payloads
 from cmgr.runtimes.documents import mapping
 from cmgr.words import json_of
 
@@ -36,17 +37,6 @@ class Refused(CmgrError):
         self.status = status
 
 
-class _Connection(http.client.HTTPConnection):
-    """Connects, also anew, over the line."""
-
-    def __init__(self, line: Line) -> None:
-        super().__init__("docker")
-        self._line = line
-
-    def connect(self) -> None:
-        self.sock = self._line.connect()
-
-
 class Client:
     """Docker's API of one version, on a line of its own. One thread at a time.
 
@@ -56,7 +46,7 @@ class Client:
     def __init__(self, line: Line, version: str) -> None:
         self.line = line
         self.version = version
-        self._connection = _Connection(line)
+        self._connection = Connection(line)
 
     def spoken(self) -> str:
         """Return the newest version that the daemon speaks. It knows that of no version of its own."""
@@ -85,7 +75,7 @@ class Client:
         """Stop it. Return whether it was down."""
         answer = self._asked("POST", f"/containers/{_part(id_)}/stop?t={seconds}")
         answer.read()
-        return answer.status == http.HTTPStatus.NOT_MODIFIED
+        return answer.status == HTTPStatus.NOT_MODIFIED
 
     def start(self, id_: str) -> None:
         self._asked("POST", f"/containers/{_part(id_)}/start").read()
@@ -108,14 +98,14 @@ class Client:
         wanted = {"AttachStdout": True, "AttachStderr": True, "Cmd": list(command)}
         return str(self._told("POST", f"/containers/{_part(id_)}/exec", wanted)["Id"])
 
-    def exec_start(self, exec_id: str) -> http.client.HTTPResponse:
+    def exec_start(self, exec_id: str) -> Answer:
         """Begin the command and return the stream of its output."""
         return self._asked("POST", f"/exec/{_part(exec_id)}/start", {"Detach": False, "Tty": False})
 
     def exec_inspect(self, exec_id: str) -> Mapping[str, Any]:
         return self._told("GET", f"/exec/{_part(exec_id)}/json")
 
-    def events(self, since: str, until: str = "", filters: str = FILTERS) -> http.client.HTTPResponse:
+    def events(self, since: str, until: str = "", filters: str = FILTERS) -> Answer:
         """Open Docker's stream of events."""
         return self._asked("GET", f"/events?{urlencode({'since': since, 'until': until, 'filters': filters})}")
 
@@ -128,38 +118,24 @@ class Client:
             raise ValueError("not an object")
         return found
 
-    def _asked(
-        self, method: str, path: str, body: object = None, *, versioned: bool = True
-    ) -> http.client.HTTPResponse:
+    def _asked(self, method: str, path: str, body: object = None, *, versioned: bool = True) -> Answer:
         """Ask, and return the answer as soon as it begins."""
-        if self._is_left():
-            self._connection.close()
         sent = None if body is None else json.dumps(body).encode()
-        headers = {} if sent is None else {"Content-Type": "application/json"}
-        self._connection.request(method, f"/v{self.version}{path}" if versioned else path, sent, headers)
-        answer = self._connection.getresponse()
-        if answer.status >= http.HTTPStatus.BAD_REQUEST:
+        answer = self._connection.asked(method, f"/v{self.version}{path}" if versioned else path, sent)
+        if answer.status >= HTTPStatus.BAD_REQUEST:
             raise Refused(answer.status, _why(answer))
         return answer
-
-    def _is_left(self) -> bool:
-        """Return whether the daemon has closed the connection since it was used last."""
-        if self._connection.sock is None:
-            return False
-        waiting = select.poll()
-        waiting.register(self._connection.sock, select.POLLIN)
-        return bool(waiting.poll(0))
 
 
 def _part(name: str) -> str:
     return quote(name, safe="")
 
 
-def _parsed(answer: http.client.HTTPResponse) -> object:
+def _parsed(answer: Answer) -> object:
     return json_of(answer.read())
 
 
-def _why(answer: http.client.HTTPResponse) -> str:
+def _why(answer: Answer) -> str:
     """Return what Docker says against it."""
     said = answer.read().decode("utf-8", "replace")
     try:
@@ -179,9 +155,9 @@ def translated(what: str, seconds: float, line: Line) -> Iterator[None]:
         yield
     except Refused as exc:
         # Podman says 404 of a request that it does not know, too: to change a restart policy, in podman 4.3.
-        gone = exc.status == http.HTTPStatus.NOT_FOUND and "no such" in exc.message.lower()
+        gone = exc.status == HTTPStatus.NOT_FOUND and "no such" in exc.message.lower()
         raise (ContainerGone if gone else ContainerError)(f"cannot {what}: {exc.message}") from None
-    except (OSError, http.client.HTTPException, *_UNREADABLE) as exc:
+    except (OSError, h11.ProtocolError, *_UNREADABLE) as exc:
         raise _meaning(f"cannot {what}", exc, seconds, line) from None
 
 

@@ -123,13 +123,10 @@ class Watcher(following.Follower):
         raise Broken("cannot follow Docker's events: Docker closed the stream")
 
     def _stream(self, line: Line) -> Iterator[Event]:
-        with (
-            self._clients.use("follow Docker's events", self._limits.opens, line) as client,
-            client.events(self._since) as response,
-        ):
+        with self._clients.use("follow Docker's events", self._limits.opens, line) as client:
+            response = client.events(self._since)
             self._opened()
             line.until, line.room = time.monotonic() + self._limits.silence, _LONGEST_LINE
-            # Docker sends each event as a chunk of its own: None takes a chunk as soon as it is there.
             for text in lines(response):
                 line.room = _LONGEST_LINE
                 event = parsed(text) if text else None
@@ -157,12 +154,10 @@ class Watcher(following.Follower):
     def _past(self, now: int) -> tuple[list[bytes], bool]:
         """Return the events of before, and whether that is all since the daemon's start."""
         with self._clients.use("read Docker's past events", self._limits.opens, self._new_line()) as client:
-            with client.events("0", _moment(now), "{}") as response:
-                whole = list(lines(response))
+            whole = list(lines(client.events("0", _moment(now), "{}")))
             if len(whole) < _KEPT:
                 return whole, True
-            with client.events(_moment(now - _PAST), _moment(now)) as response:
-                return list(lines(response)), False
+            return list(lines(client.events(_moment(now - _PAST), _moment(now)))), False
 
     def _lives_on(self) -> bool:
         """Return whether containers outlive this daemon (live-restore), as far as it can be told."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.services.containers import ContainerKey
-from cmgr.runtimes.docker.line import Answer, Line, payloads, pieces
+from cmgr.runtimes.docker.line import Answer, Line, payloads
 from cmgr.runtimes.docker.wire import Clients
 
 _KEPT = 4096
@@ -23,8 +23,7 @@ def run(clients: Clients, key: ContainerKey, what: str, command: Sequence[str], 
     # Docker ends the connection with the output, so that it is no one's afterwards.
     with clients.use(what, seconds, line) as client:
         made = client.exec_create(key.id, command)
-        with client.exec_start(made) as answer:
-            output = _end_of(payloads(_heard(answer, line)))
+        output = _end_of(payloads(_heard(client.exec_start(made), line)))
     with clients.use(what, max(1.0, until - time.monotonic())) as client:
         code = client.exec_inspect(made).get("ExitCode")
     if not isinstance(code, int):
@@ -34,7 +33,7 @@ def run(clients: Clients, key: ContainerKey, what: str, command: Sequence[str], 
 
 def _heard(answer: Answer, line: Line) -> Iterator[bytes]:
     """Yield all that comes, however much in all."""
-    for piece in pieces(answer):
+    for piece in answer:
         line.room = _ROOM
         yield piece
 

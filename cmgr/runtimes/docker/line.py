@@ -2,14 +2,17 @@
 how answers that come piece by piece are taken apart.
 
 A socket's own limit is for each read and not for the whole call, and nothing bounds what an answer takes of the memory.
+HTTP is h11's, which the service has for its own door: `http.client` loads all of OpenSSL and of email, 6 MB for good.
 """
 
 import math
+import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Protocol
+
+import h11
 
 LONGEST = 32 * 2**20
 """So many bytes may an answer have."""
@@ -37,7 +40,7 @@ class Line:
         self.refused = ""
         """Why the last attempt to connect failed."""
         self._cut = False
-        self._socket: socket.socket | None = None
+        self._socket: _Socket | None = None
 
     def left(self) -> float:
         """Return how many seconds the call still has. Raises `TimeoutError` when there are none."""
@@ -58,12 +61,11 @@ class Line:
         if self.room < 0:
             raise ConnectionAbortedError("the answer is too long")
 
-    def connect(self) -> socket.socket:
+    def connect(self) -> "_Socket":
         """Return a fresh connection."""
         self.refused = ""
         try:
-            fresh = _Socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            fresh.line = self
+            fresh = _Socket(self)
             self._reach(fresh)
         except OSError as exc:
             self.refused = exc.strerror or str(exc)
@@ -88,37 +90,100 @@ class Line:
 
 
 class _Socket(socket.socket):
-    line: Line
+    def __init__(self, line: Line) -> None:
+        super().__init__(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._line = line
 
-    def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self.settimeout(self.line.left())
-        count = super().recv_into(*args, **kwargs)
-        self.line.took(count)
-        return count
+    def take(self) -> bytes:
+        """Return what comes next; nothing: its end."""
+        self.settimeout(self._line.left())
+        piece = self.recv(_PIECE)
+        self._line.took(len(piece))
+        return piece
 
-    def sendall(self, *args: Any, **kwargs: Any) -> None:
-        self.settimeout(self.line.left())
-        super().sendall(*args, **kwargs)
-        then, self.line.after_sending = self.line.after_sending, _nothing
+    def give(self, data: bytes) -> None:
+        self.settimeout(self._line.left())
+        self.sendall(data)
+        then, self._line.after_sending = self._line.after_sending, _nothing
         then()
 
 
-class Answer(Protocol):
-    """An answer whose body comes in pieces."""
+class Answer:
+    """An answer whose head is there, and its body, to be taken once: as a whole, or by its pieces as they come."""
 
-    def read1(self, n: int, /) -> bytes: ...
+    def __init__(self, status: int, body: Iterator[bytes]) -> None:
+        self.status = status
+        self._body = body
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._body
+
+    def read(self) -> bytes:
+        return b"".join(self._body)
 
 
-def pieces(answer: Answer) -> Iterator[bytes]:
-    """Yield what comes, as soon as it is there."""
-    while piece := answer.read1(_PIECE):
-        yield piece
+class Connection:
+    """Speaks HTTP on the line, one request after the answer to the last one; connects, also anew, where it must.
+
+    Raises `OSError`, and `h11.ProtocolError` of an answer that breaks off, or is none.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._socket: _Socket | None = None
+        self._http = h11.Connection(h11.CLIENT)
+
+    def asked(self, method: str, target: str, body: bytes | None = None) -> Answer:
+        """Ask, and return the answer as soon as it begins. `body`: JSON."""
+        line = self._ready()
+        headers = [("Host", "docker")]
+        if body is not None:
+            headers += [("Content-Type", "application/json")]
+        if body is not None or method == "POST":
+            headers += [("Content-Length", str(len(body or b"")))]
+        told = [h11.Request(method=method, target=target, headers=headers), h11.Data(body or b""), h11.EndOfMessage()]
+        line.give(b"".join(self._http.send(each) or b"" for each in told))
+        while not isinstance(head := self._next(line), h11.Response):
+            pass  # That it has begun to work on it.
+        return Answer(head.status_code, self._body(line))
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _ready(self) -> _Socket:
+        """Return a connection on which a request can be sent."""
+        if self._socket is not None and (self._http.our_state is not h11.IDLE or self._is_left(self._socket)):
+            self.close()
+        if self._socket is None:
+            self._socket, self._http = self._line.connect(), h11.Connection(h11.CLIENT)
+        return self._socket
+
+    def _is_left(self, line: socket.socket) -> bool:
+        """Return whether the daemon has closed it since it was used last."""
+        waiting = select.poll()
+        waiting.register(line, select.POLLIN)
+        return bool(waiting.poll(0))
+
+    def _body(self, line: _Socket) -> Iterator[bytes]:
+        while isinstance(event := self._next(line), h11.Data):
+            yield bytes(event.data)
+        if self._http.our_state is self._http.their_state is h11.DONE:
+            self._http.start_next_cycle()
+
+    def _next(self, line: _Socket) -> h11.Event:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            self._http.receive_data(line.take())
+        if isinstance(event, h11.Event):
+            return event
+        raise h11.RemoteProtocolError("it answers with another protocol, or not at all")
 
 
-def lines(answer: Answer) -> Iterator[bytes]:
+def lines(answer: Iterable[bytes]) -> Iterator[bytes]:
     """Yield each line as soon as it is there."""
     rest = b""
-    for piece in pieces(answer):
+    for piece in answer:
         *whole, rest = (rest + piece).split(b"\n")
         yield from whole
     if rest:

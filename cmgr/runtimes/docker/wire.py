@@ -4,17 +4,13 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from cmgr import listener
-from cmgr.errors import RuntimeDown, chain
 from cmgr.frozen import dataclass
-from cmgr.loading import whole
 from cmgr.runtimes import following
+from cmgr.runtimes.docker.api_client import Client, Refused, translated
 from cmgr.runtimes.docker.line import LONGEST, Line
-
-if TYPE_CHECKING:
-    from cmgr.runtimes.docker.api_client import Client
 
 _SPARE = 32
 """So many clients are kept when they come back; more are closed."""
@@ -56,16 +52,11 @@ class Clients:
         self._closed = False
 
     @contextmanager
-    def use(self, what: str, seconds: float, line: Line | None = None) -> "Iterator[Client]":
+    def use(self, what: str, seconds: float, line: Line | None = None) -> Iterator[Client]:
         """Lend a client for calls that take so many seconds in all; on a `line` of the caller's, a new one.
 
         Their errors come out as `ContainerGone`, `RuntimeDown` or `ContainerError`: "cannot `what`: …".
         """
-        try:
-            with whole():
-                from cmgr.runtimes.docker.api_client import Refused, translated
-        except (ImportError, OSError) as exc:  # There may be no file descriptor left.
-            raise RuntimeDown(f"cannot {what}: what speaks to Docker cannot be loaded: {chain(exc)}") from exc
         client = self._pop() if line is None else None
         own = line is None
         line = client.line if client is not None else line or Line(self.path)
@@ -108,21 +99,19 @@ class Clients:
         self._closed = True
         self.forget()
 
-    def _pop(self) -> "Client | None":
+    def _pop(self) -> Client | None:
         try:
             return self._free.pop()
         except IndexError:
             return None
 
-    def _fresh(self, line: Line) -> "Client":
-        from cmgr.runtimes.docker.api_client import Client
-
+    def _fresh(self, line: Line) -> Client:
         if not self._version:
             with closing(Client(line, "")) as probe:
                 self._version = probe.spoken()
         return Client(line, self._version)
 
-    def _give_back(self, client: "Client", keep: bool) -> None:
+    def _give_back(self, client: Client, keep: bool) -> None:
         if keep and not self._closed and client.version == self._version and len(self._free) < _SPARE:
             self._free.append(client)
         else:
