@@ -12,8 +12,13 @@ def main() -> int:
     if sys.argv[1:] in (["version"], ["--version"]):
         sys.stdout.write(f"cmgr {__version__}\n")
         return 0
-    from cmgr.shortcut import shown
+    from cmgr.shortcut import drives, shown
 
+    if sys.argv[1:2] == ["run"] and drives(sys.argv[2:]):
+        # Before all else: what drives the chips takes as long to load as the service itself.
+        from cmgr.again import begin_ahead
+
+        begin_ahead()
     code = shown(sys.argv[1:])
     if code is None:
         from cmgr.cli import main as run

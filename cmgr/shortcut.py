@@ -124,6 +124,19 @@ def _socket_of(options: dict[str, str]) -> str | None:
     return path if path is not None and path.startswith("/") else None
 
 
+def drives(words: list[str]) -> bool:
+    """Return whether `cmgr run` with these words has a child drive real chips, as far as it shows without TOML."""
+    options = given(words)
+    # A unit of systemd drives them, or the variable tells.
+    if options is None or "INVOCATION_ID" in os.environ or "CMGR_DRIVER" in os.environ:
+        return False
+    try:
+        data = _read(options.get("config") or os.environ.get("CMGR_CONFIG") or DEFAULT_CONFIG)
+    except OSError:
+        return False
+    return data is not None and not any(line[:6] == b"driver" and b"sim" in line for line in data.split(b"\n"))
+
+
 def _configured(config: str | None) -> str | None:
     """Return the socket that this configuration names, if it shows without TOML."""
     named = config or os.environ.get("CMGR_CONFIG")

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, get_args, get_origin
 
@@ -46,6 +47,7 @@ class Section:
     settings: tuple[Setting, ...]
 
 
+@cache
 def sections(of: type = Config) -> tuple[Section, ...]:
     """Return every table, in the order of declaration."""
     return tuple(_sections(of, "", "", None))

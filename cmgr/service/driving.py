@@ -23,9 +23,12 @@ def drive(connect: str | None) -> int:
     os.dup2(2, 1)
     sys.setswitchinterval(0.0005)
     faulthandler.enable()
+    from cmgr.config.schema import sections
     from cmgr.drivers import open_here
     from cmgr.drivers.program.serving import Server
     from cmgr.runtimes import open_units
+
+    sections()  # Kept for when the settings come: whoever sends them loads as much before that.
 
     def begun() -> None:
         # Until now nothing is lost when it is killed; from now on it would be in the midst of a reset.

@@ -319,3 +319,37 @@ def test_it_loads_nothing_but_itself_and_the_module_of_sockets(home: Home) -> No
         "errno",  # Built in; from Python 3.13 on os brings it along.
         "io",  # Up to Python 3.13 it is there from the beginning.
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "environment", "told"),
+    [
+        ('driver = "dcmi"\nruntimes = ["sim"]\n', [], {}, True),
+        ("# as it comes\n", [], {}, True),
+        ('driver = "sim"\n', [], {}, False),
+        ("# as it comes\n", ["--driver", "sim"], {}, False),
+        ("# as it comes\n", [], {"CMGR_DRIVER": "sim"}, False),
+        ("# as it comes\n", [], {"INVOCATION_ID": "7"}, False),
+    ],
+)
+def test_it_shows_early_whether_a_child_of_the_service_drives_chips(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    words: list[str],
+    environment: dict[str, str],
+    *,
+    told: bool,
+) -> None:
+    for name in ("CMGR_DRIVER", "INVOCATION_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    file = tmp_path / "cmgr.toml"
+    file.touch(mode=0o600)
+    file.write_text(text)
+    assert shortcut.drives(["--config", str(file), *words]) is told
+
+
+def test_without_a_configuration_no_child_is_begun_early(tmp_path: Path) -> None:
+    assert not shortcut.drives(["--config", str(tmp_path / "none.toml")])

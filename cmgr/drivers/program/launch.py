@@ -24,9 +24,6 @@ from cmgr.host.mounts import in_the_host
 
 UNIT = "cmgr-chips@{service}-{number}.service"
 
-SERVE = ("chips", "--serve")
-"""The command that is such a program."""
-
 RUN, SOCKET = "/run/cmgr", "chips.sock"
 """Where the service listens for units: cmgr-chips@.service names it, too."""
 
@@ -50,19 +47,11 @@ def launcher() -> Callable[[], Link]:
 
 
 def child(command: Sequence[str] = ()) -> Link:
-    """Start a child; `command`: another program than this one. Raises `DriverError`."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        try:
-            process = subprocess.Popen(  # noqa: S603 - this program once more
-                command or [*again.program(), *SERVE],
-                stdin=theirs.fileno(),
-                stdout=theirs.fileno(),
-                start_new_session=True,
-            )
-        except OSError as error:
-            ours.close()
-            raise DriverError(f"cannot start the program that drives the chips: {error.strerror}") from error
+    """Start a child, or take the one that was started ahead; `command`: another program. Raises `DriverError`."""
+    try:
+        process, ours = (None if command else again.ahead()) or again.child(command)
+    except OSError as error:
+        raise DriverError(f"cannot start the program that drives the chips: {error.strerror}") from error
     return Link(ours, process.kill, lambda: _how_it_ended(process), lambda: process.poll() is None)
 
 
@@ -160,7 +149,8 @@ def drivers_of(service: int, proc: Path = Path("/proc")) -> list[int]:
 def _drives(process: Path, service: int) -> bool:
     try:
         words = (process / "cmdline").read_text(errors="replace").split("\0")
-        if SERVE[0] not in words or words[words.index(SERVE[0]) + 1 : words.index(SERVE[0]) + 2] != [SERVE[1]]:
+        what, how = again.SERVE
+        if what not in words or words[words.index(what) + 1 : words.index(what) + 2] != [how]:
             return False
         parent = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]
         unit = UNIT.partition("{number}")[0].format(service=service)

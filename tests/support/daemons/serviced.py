@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from cmgr.drivers.program.launch import SERVE, SOCKET
+from cmgr.again import SERVE
+from cmgr.drivers.program.launch import SOCKET
 from cmgr.errors import CmgrError
 from tests.support.daemons.systemd import Systemd
 from tests.support.service import Service
