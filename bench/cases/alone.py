@@ -12,7 +12,7 @@ from bench.weather import REAL, code
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.model.containers.outages import count_outages
-from cmgr.model.faults.books import MOST_REMEMBERED
+from cmgr.model.faults.occurrences import MOST_REMEMBERED
 from cmgr.model.reduce import reduce
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId

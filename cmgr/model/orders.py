@@ -11,9 +11,9 @@ from cmgr.model.containers.moving.placing import move_ordered
 from cmgr.model.containers.together.groups import group_restart_ordered, group_resume_ordered
 from cmgr.model.faults import escalation
 from cmgr.model.faults.arrivals import piece_forgotten
-from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
 from cmgr.model.faults.machine import seen_to
+from cmgr.model.faults.occurrences import escalate
 from cmgr.model.faults.reports import reported
 from cmgr.model.holds.endings import leave
 from cmgr.model.holds.restarters import taken

@@ -46,7 +46,6 @@ from cmgr.model.faults.arrivals import (
     refitted,
     stragglers_seen,
 )
-from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
 from cmgr.model.faults.machine import (
     lapse_machine,
@@ -55,6 +54,7 @@ from cmgr.model.faults.machine import (
     machine_told,
     relevel_machine,
 )
+from cmgr.model.faults.occurrences import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
 from cmgr.model.holds.answers import container_started, container_stopped, restart_policy_set

@@ -18,7 +18,7 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.rings import Phase
 from cmgr.service.metrics.chips import MEASURED, OLD_SECONDS, Measuring
 from cmgr.service.metrics.look import Look
-from cmgr.service.metrics.tally import Spread
+from cmgr.service.metrics.totals import Spread
 from tests.drivers.dcmi.driver import open_dcmi
 from tests.drivers.nvml.driver import open_nvml
 from tests.fakes.dcmi import hosts

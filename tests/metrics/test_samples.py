@@ -19,7 +19,7 @@ from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics import table
 from cmgr.service.metrics.look import Kind, Look, Metric, Samples
 from cmgr.service.metrics.table import METRICS
-from cmgr.service.metrics.tally import Tally
+from cmgr.service.metrics.totals import Totals
 from cmgr.service.metrics.usage import MOST, USERS
 from cmgr.view import shapes
 from cmgr.view.presence import STATES
@@ -35,10 +35,10 @@ OWN = Own(
 SHOWN = Presence("ready", T0)
 
 
-def look(node: Node, tally: Tally | None = None, ahead: float = 0.0) -> Look:
+def look(node: Node, totals: Totals | None = None, ahead: float = 0.0) -> Look:
     return Look(
         node,
-        tally or Tally(),
+        totals or Totals(),
         now=T0 + timedelta(hours=1),
         ahead=ahead,
         own=OWN,
@@ -150,8 +150,8 @@ def test_a_ring_tells_its_phase_its_episode_and_what_is_left_of_its_budget() -> 
 
 
 def test_times_are_unix_times_by_the_clock_as_it_is_set_now() -> None:
-    tally = Tally(heard={"driver": T0})
-    assert told(of("cmgr_last_event_timestamp_seconds", look(machine(), tally, ahead=3600))) == {
+    totals = Totals(heard={"driver": T0})
+    assert told(of("cmgr_last_event_timestamp_seconds", look(machine(), totals, ahead=3600))) == {
         "driver": T0.timestamp() + 3600
     }
     assert {labels[0] for labels, _ in of("cmgr_last_event_timestamp_seconds", look(machine()))} == {"driver", "docker"}
@@ -167,8 +167,8 @@ def test_of_the_driver_the_ring_that_was_read_longest_ago_tells() -> None:
 
 
 def test_what_was_counted_is_told_and_what_never_happened_is_told_as_none() -> None:
-    tally = Tally(episodes={"recovered": 2, "unheard of": 1})
-    assert told(of("cmgr_episodes_total", look(machine(), tally))) == {"recovered": 2, "unheard of": 1}
+    totals = Totals(episodes={"recovered": 2, "unheard of": 1})
+    assert told(of("cmgr_episodes_total", look(machine(), totals))) == {"recovered": 2, "unheard of": 1}
     assert {labels[0] for labels, _ in of("cmgr_episodes_total", look(machine()))} == {*table.OUTCOMES}
     for spreads in ("episode", "reset", "stop", "start"):
         assert list(of(f"cmgr_{spreads}_duration_seconds", look(machine()))), (

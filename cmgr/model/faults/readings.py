@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.faults.books import Occurrence, at_most, clear, occurred
 from cmgr.model.faults.isolation import track_clean
+from cmgr.model.faults.occurrences import Occurrence, at_most, clear, occurred
 from cmgr.model.scope import used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipReport

@@ -6,7 +6,7 @@ They are no read-out's business: what a driver does not list it cannot clear.
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.faults.books import Occurrence, clear, occurred
+from cmgr.model.faults.occurrences import Occurrence, clear, occurred
 from cmgr.model.turn import Turn
 from cmgr.model.values.faults import Fault, FaultClass, FaultKey
 from cmgr.model.values.messages.commands import NoteKind

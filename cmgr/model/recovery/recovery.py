@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.faults.books import end_momentary
+from cmgr.model.faults.occurrences import end_momentary
 from cmgr.model.holds.making import hold_in_scope
 from cmgr.model.holds.obstacles import is_starting, start_blocker
 from cmgr.model.holds.tries import put_off

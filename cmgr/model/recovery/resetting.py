@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cmgr.frozen import replace
-from cmgr.model.faults.books import end_momentary
 from cmgr.model.faults.isolation import BOOT, TEST, booting_apart, isolate
+from cmgr.model.faults.occurrences import end_momentary
 from cmgr.model.faults.reports import ended_by_reset
 from cmgr.model.recovery.chip_tests import begin_test, failed_words, is_untested, tried_in_vain
 from cmgr.model.recovery.shares import promise_shares

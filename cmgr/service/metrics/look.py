@@ -9,7 +9,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.presence import FleetSeen
-from cmgr.service.metrics.tally import Spread, Tally
+from cmgr.service.metrics.totals import Spread, Totals
 from cmgr.view.status import Own
 
 
@@ -26,11 +26,11 @@ class Look:
     """All that one scrape tells, as it was at about one moment.
 
     `own` is what the service knows of itself. `ahead`: how many seconds Unix time is ahead of cmgr's own
-    clock, which `now` and every time in `node`, `tally` and `fleet` are of.
+    clock, which `now` and every time in `node`, `totals` and `fleet` are of.
     """
 
     node: Node
-    tally: Tally
+    totals: Totals
     now: datetime
     ahead: float
     own: Own

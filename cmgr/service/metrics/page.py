@@ -13,7 +13,7 @@ from cmgr.service.loop import Loop
 from cmgr.service.metrics.chips import Measured, Measuring
 from cmgr.service.metrics.look import Kind, Look, Metric
 from cmgr.service.metrics.table import METRICS
-from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
+from cmgr.service.metrics.totals import BOUNDS, Spread, Totals, counted
 from cmgr.service.part import Part, Step
 from cmgr.vendor import Told
 from cmgr.view.status import Own
@@ -55,12 +55,12 @@ class Metrics(Part):
     def __init__(self, sources: Sources, outcomes: Mapping[str, int]) -> None:
         self._sources = sources
         # Frozen and replaced as a whole, like the node: whoever tells needs no lock against who counts.
-        self._tally = Tally(episodes=dict(outcomes))
+        self._totals = Totals(episodes=dict(outcomes))
         self._measuring = Measuring(sources.driver)
 
     def observe(self, step: Step) -> None:
         """Count what was done. On the deciding thread; takes microseconds."""
-        self._tally = counted(self._tally, step)
+        self._totals = counted(self._totals, step)
 
     def page(self, accept: str) -> tuple[bytes, str]:
         """Return all metrics, and of which type the text is. Blocks for as long as `Gauge.measure` may.
@@ -93,7 +93,7 @@ class Metrics(Part):
         node, now = loop.booked(), self._sources.clock.now()
         return Look(
             node=node,
-            tally=self._tally,
+            totals=self._totals,
             now=now,
             # They differ when the machine's clock was set. Less than a second is none of that.
             ahead=round(time.time() - now.timestamp()),

@@ -21,7 +21,7 @@ from cmgr.model.values.services.outages import OutageCause
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics.chips import MEASURED
 from cmgr.service.metrics.look import Kind, Look, Samples, Table, one
-from cmgr.service.metrics.tally import DRIVER, OTHERS, OURS, Counts, Ended, Spread, Spreads
+from cmgr.service.metrics.totals import DRIVER, OTHERS, OURS, Counts, Ended, Spread, Spreads
 from cmgr.service.metrics.usage import USERS
 from cmgr.view import status as view
 from cmgr.view.containers import down
@@ -121,10 +121,10 @@ counter("cmgr_bugs_total", "Decisions that met a bug of cmgr.")(lambda look: one
 
 
 counter("cmgr_events_total", "Events that a source reported on its own.", "source")(
-    lambda look: (((source,), look.tally.events.get(source, 0)) for source in _sources(look))
+    lambda look: (((source,), look.totals.events.get(source, 0)) for source in _sources(look))
 )
 gauge("cmgr_last_event_timestamp_seconds", "When a source reported something last; 0: not yet.", "source")(
-    lambda look: (((source,), _unix(look, look.tally.heard.get(source))) for source in _sources(look))
+    lambda look: (((source,), _unix(look, look.totals.heard.get(source))) for source in _sources(look))
 )
 
 
@@ -243,9 +243,9 @@ counter(
     "cmgr_downtime_seconds_total",
     "How long services were down, each for itself, in outages that are over; unseen: nobody can say whether.",
     *("cause", "ended_by"),
-)(lambda look: _by_cause(look.tally.down))
+)(lambda look: _by_cause(look.totals.down))
 counter("cmgr_outages_total", "Outages of services that are over.", "cause", "ended_by")(
-    lambda look: _by_cause(look.tally.outages)
+    lambda look: _by_cause(look.totals.outages)
 )
 
 
@@ -258,7 +258,7 @@ counter("cmgr_outages_total", "Outages of services that are over.", "cause", "en
     "outcome",
 )
 def _rounds(look: Look) -> Samples:
-    return _spreads(ROUNDS, look.tally.rounds)
+    return _spreads(ROUNDS, look.totals.rounds)
 
 
 gauge("cmgr_fleet_engine_up", "Whether the fleet's engine answers and takes writes; without a fleet: no such series.")(
@@ -282,37 +282,37 @@ def _appliances(look: Look) -> Samples:
 # Recoveries.
 
 counter("cmgr_episodes_total", "Episodes that are over, in all lives of the service.", "outcome")(
-    lambda look: _counts(OUTCOMES, look.tally.episodes)
+    lambda look: _counts(OUTCOMES, look.totals.episodes)
 )
 histogram("cmgr_episode_duration_seconds", "From the first handled fault until nothing was left to do.", "outcome")(
-    lambda look: _spreads(OUTCOMES, look.tally.recoveries)
+    lambda look: _spreads(OUTCOMES, look.totals.recoveries)
 )
 histogram(
     "cmgr_reset_duration_seconds",
     "From the order until it was known what the reset did: chips booted and well, or not.",
     "result",
-)(lambda look: _spreads(RESULTS, look.tally.resets))
+)(lambda look: _spreads(RESULTS, look.totals.resets))
 histogram(
     "cmgr_stop_duration_seconds",
     "From the event that a container was stopped for until its runtime said that it was down.",
     "runtime",
-)(lambda look: _spreads(look.node.runtimes, look.tally.stops))
+)(lambda look: _spreads(look.node.runtimes, look.totals.stops))
 histogram(
     "cmgr_start_duration_seconds",
     "From the event that let a container be started until its runtime said that it ran.",
     "runtime",
-)(lambda look: _spreads(look.node.runtimes, look.tally.starts))
+)(lambda look: _spreads(look.node.runtimes, look.totals.starts))
 counter("cmgr_stops_failed_total", "Stops that did not work.", "runtime")(
-    lambda look: _counts(look.node.runtimes, look.tally.stops_failed)
+    lambda look: _counts(look.node.runtimes, look.totals.stops_failed)
 )
 counter("cmgr_starts_failed_total", "Starts that did not work.", "runtime")(
-    lambda look: _counts(look.node.runtimes, look.tally.starts_failed)
+    lambda look: _counts(look.node.runtimes, look.totals.starts_failed)
 )
 counter(
     "cmgr_heals_total",
     "Failed and unhealthy containers that were restarted, that a chip's episode recovered, or that were given up.",
     "result",
-)(lambda look: _counts(HEALS, look.tally.heals))
+)(lambda look: _counts(HEALS, look.totals.heals))
 
 
 # Chips.

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.faults import books
+from cmgr.model.faults import occurrences
 from cmgr.model.values.chips import ChipId, ChipReport, Reported, RingId
 from cmgr.model.values.faults import Assertion, FaultCode, FaultKey, Severity
 from cmgr.model.values.messages import facts
@@ -171,18 +171,18 @@ def test_faults_that_are_over_are_forgotten_and_others_are_not() -> None:
 
 def test_a_storm_of_different_faults_does_not_fill_the_memory() -> None:
     cmgr = Cmgr()
-    for number in range(1, books.MOST_REMEMBERED + 100):
+    for number in range(1, occurrences.MOST_REMEMBERED + 100):
         cmgr.tell(facts.FaultReported(ChipId(0), f"{number:X}", Assertion.ONCE, severity=0))
     past = cmgr.node.past_faults[ChipId(0)]
-    assert books.MOST_REMEMBERED <= len(past) < books.MOST_REMEMBERED + books.FORGOTTEN_AT_ONCE
+    assert occurrences.MOST_REMEMBERED <= len(past) < occurrences.MOST_REMEMBERED + occurrences.FORGOTTEN_AT_ONCE
     assert FaultKey(FaultCode("00000001"), "") not in past
 
 
 def test_no_active_fault_is_forgotten_in_a_storm() -> None:
     cmgr = Cmgr()
-    for number in range(1, books.MOST_REMEMBERED + 100):
+    for number in range(1, occurrences.MOST_REMEMBERED + 100):
         cmgr.tell(facts.FaultReported(ChipId(0), f"{number:X}", Assertion.OCCURRED, severity=0))
-    assert len(active(cmgr)) == books.MOST_REMEMBERED + 99
+    assert len(active(cmgr)) == occurrences.MOST_REMEMBERED + 99
 
 
 @pytest.mark.parametrize("assertion", [Assertion.OCCURRED, Assertion.ONCE])

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cmgr.model.faults.books import NOT_AGAIN_WITHIN
+from cmgr.model.faults.occurrences import NOT_AGAIN_WITHIN
 from cmgr.model.recovery.resetting import unready
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import RingId

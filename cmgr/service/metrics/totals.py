@@ -1,4 +1,4 @@
-"""The counts for the metrics, made as the deciding thread goes on: a pure function from each step to the next tally.
+"""The counts for the metrics, made as the deciding thread goes on: a pure function from each step to the next totals.
 
 Rules:
 1. It is called after a step's commands were sent. It looks at what went into the step and what came of it, and nothing
@@ -53,7 +53,7 @@ Spreads = Mapping[str, Spread]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Totals:
     """The counts so far.
 
     By source: `events`, and `heard`, when the last came. By runtime: `stops` and `starts` that worked, and how many did
@@ -79,44 +79,44 @@ class Tally:
     sent: Mapping[CommandId, datetime] = field(default_factory=dict)
 
 
-def counted(tally: Tally, step: Step) -> Tally:
-    """Return the tally after the step."""
+def counted(totals: Totals, step: Step) -> Totals:
+    """Return the totals after the step."""
     for event in step.events:
-        tally = _heard(tally, event)
+        totals = _heard(totals, event)
         if isinstance(event.fact, facts.ContainerStopped | facts.ContainerStarted):
-            tally = _answered(tally, event.at, event.fact)
+            totals = _answered(totals, event.at, event.fact)
     orders = [a.id for a in step.actions if isinstance(a, StopContainer | StartContainer)]
     if orders:
-        tally = replace(tally, sent={**tally.sent, **dict.fromkeys(orders, step.events[-1].at)})
+        totals = replace(totals, sent={**totals.sent, **dict.fromkeys(orders, step.events[-1].at)})
     for span, result in _resets(step):
-        tally = replace(tally, resets=_timed(tally.resets, result, span))
+        totals = replace(totals, resets=_timed(totals.resets, result, span))
     for result in _heals(step):
-        tally = replace(tally, heals=_one_more(tally.heals, result))
+        totals = replace(totals, heals=_one_more(totals.heals, result))
     for day in added(step.before.downtime, step.after.downtime):
-        tally = _with_downtime(tally, day)
+        totals = _with_downtime(totals, day)
     for span, outcome in _rounds(step):
-        tally = replace(tally, rounds=_timed(tally.rounds, outcome, span))
+        totals = replace(totals, rounds=_timed(totals.rounds, outcome, span))
     for span, outcome in _closed(step):
-        episodes, recoveries = _one_more(tally.episodes, outcome), _timed(tally.recoveries, outcome, span)
-        tally = replace(tally, episodes=episodes, recoveries=recoveries)
-    return tally
+        episodes, recoveries = _one_more(totals.episodes, outcome), _timed(totals.recoveries, outcome, span)
+        totals = replace(totals, episodes=episodes, recoveries=recoveries)
+    return totals
 
 
-def _with_downtime(tally: Tally, day: Downtime) -> Tally:
+def _with_downtime(totals: Totals, day: Downtime) -> Totals:
     parts = ((OURS, day.recovered, day.recoveries), (OTHERS, day.down - day.recovered, day.outages - day.recoveries))
-    down, outages = dict(tally.down), dict(tally.outages)
+    down, outages = dict(totals.down), dict(totals.outages)
     for by, length, number in parts:
         key = str(day.cause), by
         down[key] = down.get(key, 0.0) + length.total_seconds()
         outages[key] = outages.get(key, 0) + number
-    return replace(tally, down=down, outages=outages)
+    return replace(totals, down=down, outages=outages)
 
 
-def _heard(tally: Tally, event: facts.Event) -> Tally:
+def _heard(totals: Totals, event: facts.Event) -> Totals:
     source = _source(event.fact)
     if not source:
-        return tally
-    return replace(tally, events=_one_more(tally.events, source), heard={**tally.heard, source: event.at})
+        return totals
+    return replace(totals, events=_one_more(totals.events, source), heard={**totals.heard, source: event.at})
 
 
 def _source(fact: facts.Fact) -> str:
@@ -134,21 +134,21 @@ def _source(fact: facts.Fact) -> str:
             return ""
 
 
-def _answered(tally: Tally, at: datetime, fact: facts.ContainerStopped | facts.ContainerStarted) -> Tally:
-    sent = tally.sent.get(fact.command)
+def _answered(totals: Totals, at: datetime, fact: facts.ContainerStopped | facts.ContainerStarted) -> Totals:
+    sent = totals.sent.get(fact.command)
     if sent is None:
-        return tally
-    tally = replace(tally, sent={id_: t for id_, t in tally.sent.items() if id_ != fact.command})
+        return totals
+    totals = replace(totals, sent={id_: t for id_, t in totals.sent.items() if id_ != fact.command})
     runtime = fact.key.runtime
     if fact.gone:
-        return tally  # There was nothing to stop or to start.
+        return totals  # There was nothing to stop or to start.
     if isinstance(fact, facts.ContainerStopped):
         if fact.error:
-            return replace(tally, stops_failed=_one_more(tally.stops_failed, runtime))
-        return replace(tally, stops=_timed(tally.stops, runtime, at - sent))
+            return replace(totals, stops_failed=_one_more(totals.stops_failed, runtime))
+        return replace(totals, stops=_timed(totals.stops, runtime, at - sent))
     if fact.error:
-        return replace(tally, starts_failed=_one_more(tally.starts_failed, runtime))
-    return replace(tally, starts=_timed(tally.starts, runtime, at - sent))
+        return replace(totals, starts_failed=_one_more(totals.starts_failed, runtime))
+    return replace(totals, starts=_timed(totals.starts, runtime, at - sent))
 
 
 def _resets(step: Step) -> Iterator[tuple[timedelta, str]]:

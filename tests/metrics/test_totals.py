@@ -16,7 +16,7 @@ from cmgr.model.values.messages.facts import (
 )
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Heal
-from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
+from cmgr.service.metrics.totals import BOUNDS, Spread, Totals, counted
 from cmgr.service.part import Step
 from tests.metrics.test_samples import look, of, told
 from tests.model.builders import RING, SEPARATE, Cmgr, container, key, seconds
@@ -25,14 +25,14 @@ from tests.model.builders import RING, SEPARATE, Cmgr, container, key, seconds
 class Counting(Cmgr):
     """A scripted machine whose every step is counted."""
 
-    tally = Tally()
+    totals = Totals()
 
     def tell(self, fact: Fact) -> list[Command]:
         before = self.node
         commands = super().tell(fact)
         actions: list[Action] = [c for c in commands if not isinstance(c, Note)]
         notes = [c for c in commands if isinstance(c, Note)]
-        self.tally = counted(self.tally, Step((Event(self.now, fact),), before, self.node, actions, notes))
+        self.totals = counted(self.totals, Step((Event(self.now, fact),), before, self.node, actions, notes))
         return commands
 
 
@@ -61,13 +61,13 @@ def test_an_episode_gives_its_stops_its_reset_its_starts_and_its_end() -> None:
     cmgr.run_until(Phase.RESUMING)
     cmgr.now += seconds(2)
     cmgr.run()
-    tally = cmgr.tally
-    assert sums(dict(tally.stops)) == {"docker": (2, 10.0)}
-    assert sums(dict(tally.resets)) == {"cured": (1, 20.0)}
-    assert sums(dict(tally.starts)) == {"docker": (2, 4.0)}
-    assert sums(dict(tally.recoveries)) == {"recovered": (1, 29.0)}
-    assert tally.episodes == {"recovered": 1}
-    assert (tally.stops_failed, tally.starts_failed, tally.sent) == ({}, {}, {})
+    totals = cmgr.totals
+    assert sums(dict(totals.stops)) == {"docker": (2, 10.0)}
+    assert sums(dict(totals.resets)) == {"cured": (1, 20.0)}
+    assert sums(dict(totals.starts)) == {"docker": (2, 4.0)}
+    assert sums(dict(totals.recoveries)) == {"recovered": (1, 29.0)}
+    assert totals.episodes == {"recovered": 1}
+    assert (totals.stops_failed, totals.starts_failed, totals.sent) == ({}, {}, {})
 
 
 def test_what_did_not_work_is_counted_apart() -> None:
@@ -79,15 +79,15 @@ def test_what_did_not_work_is_counted_apart() -> None:
     cmgr.run_until(Phase.RESUMING)
     cmgr.answer(StartContainer, error="no such image")
     cmgr.wait(10)
-    assert (cmgr.tally.stops_failed, cmgr.tally.starts_failed) == ({"docker": 1}, {"docker": 1})
-    assert sums(dict(cmgr.tally.stops))["docker"][0] == sums(dict(cmgr.tally.starts))["docker"][0] == 1
+    assert (cmgr.totals.stops_failed, cmgr.totals.starts_failed) == ({"docker": 1}, {"docker": 1})
+    assert sums(dict(cmgr.totals.stops))["docker"][0] == sums(dict(cmgr.totals.starts))["docker"][0] == 1
 
 
 def test_a_container_that_is_gone_was_neither_stopped_nor_not() -> None:
     cmgr = Counting(container("a", 0))
     cmgr.fault(0)
     cmgr.answer(StopContainer, gone=True)
-    assert (cmgr.tally.stops, cmgr.tally.stops_failed, cmgr.tally.sent) == ({}, {}, {})
+    assert (cmgr.totals.stops, cmgr.totals.stops_failed, cmgr.totals.sent) == ({}, {}, {})
 
 
 def test_resets_are_told_apart_by_what_came_of_them() -> None:
@@ -96,10 +96,10 @@ def test_resets_are_told_apart_by_what_came_of_them() -> None:
     cmgr.fault(0)
     cmgr.run_until(Phase.RESETTING)
     cmgr.answer(ResetRing, error="a process is on chip 1", refused=True)
-    assert sums(dict(cmgr.tally.resets)) == {"refused": (1, 0.0)}
+    assert sums(dict(cmgr.totals.resets)) == {"refused": (1, 0.0)}
     cmgr.wait(5)
-    assert {word: number for word, (number, _) in sums(dict(cmgr.tally.resets)).items()} == {"refused": 1, "failed": 2}
-    assert cmgr.tally.episodes == {"isolated": 1}
+    assert {word: number for word, (number, _) in sums(dict(cmgr.totals.resets)).items()} == {"refused": 1, "failed": 2}
+    assert cmgr.totals.episodes == {"isolated": 1}
 
 
 def test_a_reset_that_outlived_cmgr_is_counted_when_it_is_known_what_it_did() -> None:
@@ -110,8 +110,8 @@ def test_a_reset_that_outlived_cmgr_is_counted_when_it_is_known_what_it_did() ->
     cmgr.now += seconds(50)
     cmgr.begin()
     cmgr.run()
-    assert sums(dict(cmgr.tally.resets)) == {"cured": (1, 50.0)}
-    assert cmgr.tally.episodes == {"recovered": 1}
+    assert sums(dict(cmgr.totals.resets)) == {"cured": (1, 50.0)}
+    assert cmgr.totals.episodes == {"recovered": 1}
 
 
 def test_an_episode_that_begins_and_ends_in_one_step_took_no_time() -> None:
@@ -121,15 +121,15 @@ def test_an_episode_that_begins_and_ends_in_one_step_took_no_time() -> None:
     cmgr.clears(0)
     cmgr.run()
     notes = [c for c in cmgr.log if isinstance(c, Note)]
-    tally = counted(Tally(), Step((Event(at, Tick()),), before, cmgr.node, (), notes))
-    assert tally.episodes == {"cleared": 1}
-    (spread,) = tally.recoveries.values()
+    totals = counted(Totals(), Step((Event(at, Tick()),), before, cmgr.node, (), notes))
+    assert totals.episodes == {"cleared": 1}
+    (spread,) = totals.recoveries.values()
     assert spread.counts[0] == 1
 
 
 def test_what_a_source_tells_on_its_own_is_counted_with_its_time() -> None:
     cmgr = Counting(container("a", 0), runtimes=("docker", "containerd"))
-    cmgr.tally = Tally()
+    cmgr.totals = Totals()
     cmgr.fault(3, SEPARATE)
     first = cmgr.now
     cmgr.now += seconds(5)
@@ -138,31 +138,31 @@ def test_what_a_source_tells_on_its_own_is_counted_with_its_time() -> None:
     cmgr.tell(ContainerRemoved(key("nobody")))
     cmgr.tell(Tick())
     cmgr.run()
-    assert cmgr.tally.events == {"driver": 1, "containerd": 1, "docker": 2}
-    assert cmgr.tally.heard["driver"] == first
-    assert cmgr.tally.heard["docker"] - cmgr.tally.heard["containerd"] == 2 * timedelta(milliseconds=1)
+    assert cmgr.totals.events == {"driver": 1, "containerd": 1, "docker": 2}
+    assert cmgr.totals.heard["driver"] == first
+    assert cmgr.totals.heard["docker"] - cmgr.totals.heard["containerd"] == 2 * timedelta(milliseconds=1)
 
 
-def test_a_step_in_which_nothing_is_to_be_counted_leaves_the_tally_as_it_is() -> None:
+def test_a_step_in_which_nothing_is_to_be_counted_leaves_the_totals_as_they_are() -> None:
     cmgr = Cmgr()
-    tally = Tally(episodes={"recovered": 3})
+    totals = Totals(episodes={"recovered": 3})
     events = (Event(cmgr.now, Tick()), Event(cmgr.now, Restarted((), ())))
-    assert counted(tally, Step(events, cmgr.node, cmgr.node, (), ())) is tally
+    assert counted(totals, Step(events, cmgr.node, cmgr.node, (), ())) is totals
 
 
 def test_what_came_of_ailing_containers_is_counted() -> None:
     cmgr = Counting(container("web", 0, heal=Heal(limit=2)))
     cmgr.dies("web")
     cmgr.wait(11)
-    assert cmgr.tally.heals == {"restarted": 1}
+    assert cmgr.totals.heals == {"restarted": 1}
     cmgr.dies("web")
     cmgr.fault(0)
     cmgr.run()
-    assert cmgr.tally.heals == {"restarted": 1, "recovered": 1}
+    assert cmgr.totals.heals == {"restarted": 1, "recovered": 1}
     cmgr.dies("web")
     cmgr.wait(60)
     cmgr.dies("web")
-    assert cmgr.tally.heals == {"restarted": 2, "recovered": 1, "given_up": 1}
+    assert cmgr.totals.heals == {"restarted": 2, "recovered": 1, "given_up": 1}
     assert told(of("cmgr_containers_given_up", look(cmgr.node))) == {}, "it is down, and failed"
 
 
@@ -179,13 +179,13 @@ def test_a_round_of_a_group_is_counted_once_with_its_length_and_its_end() -> Non
     cmgr.fault(0)
     cmgr.now += seconds(3)
     cmgr.run()
-    assert sums(dict(cmgr.tally.rounds)) == {"recovered": (1, 3.0)}
+    assert sums(dict(cmgr.totals.rounds)) == {"recovered": (1, 3.0)}
     cmgr.tell(GroupRestartOrdered("tp", "a"))
     cmgr.now += seconds(2)
     cmgr.tell(GroupRestartOrdered("tp", "a"))
     cmgr.run()
-    assert sums(dict(cmgr.tally.rounds)) == {"recovered": (2, 3.0), "again": (1, 2.0)}
-    assert told(of("cmgr_groups", look(cmgr.node, cmgr.tally))) == {"running": 1}
+    assert sums(dict(cmgr.totals.rounds)) == {"recovered": (2, 3.0), "again": (1, 2.0)}
+    assert told(of("cmgr_groups", look(cmgr.node, cmgr.totals))) == {"running": 1}
 
 
 def test_an_outage_is_counted_by_its_cause_and_by_who_has_ended_it() -> None:
@@ -197,8 +197,8 @@ def test_an_outage_is_counted_by_its_cause_and_by_who_has_ended_it() -> None:
     cmgr.now += seconds(90)
     cmgr.starts("b", "by hand")
     cmgr.wait(60)
-    assert told(of("cmgr_outages_total", look(cmgr.node, cmgr.tally))) == {"fault cmgr": 1, "itself others": 1}
-    down = told(of("cmgr_downtime_seconds_total", look(cmgr.node, cmgr.tally)))
+    assert told(of("cmgr_outages_total", look(cmgr.node, cmgr.totals))) == {"fault cmgr": 1, "itself others": 1}
+    down = told(of("cmgr_downtime_seconds_total", look(cmgr.node, cmgr.totals)))
     assert {*down} == {"fault cmgr", "itself others"}
     assert round(down["itself others"]) == 90
     assert told(of("cmgr_services_down", look(cmgr.node))) == {}
