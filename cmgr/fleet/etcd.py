@@ -229,14 +229,13 @@ class EtcdFleet:
             if self._over.is_set():
                 stream.cut()  # `close` may have looked for it too early.
             lines = stream.lines()
-            self._take(wire.news(next(lines, b"")))
+            self._take(wire.news(next(lines)))
             self._began(registered.born, keys)
             for line in lines:
                 self._take(wire.news(line))
         finally:
             self._stream = None
             stream.cut()
-        raise FleetError(f"cannot follow {stream.endpoint}: it closed the watch")
 
     def _all(self, prefix: str) -> tuple[tuple[wire.Key, ...], int]:
         """Return every key below this as they were at one revision."""

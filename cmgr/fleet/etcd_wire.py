@@ -6,7 +6,7 @@ has its zero value is not there.
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -260,28 +260,6 @@ def read(text: bytes) -> object:
     except ValueError:
         raise Malformed("cannot understand etcd: its answer is no JSON") from None
     return found
-
-
-class Lines:
-    """Makes lines of pieces that come in any sizes."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the lines that are whole now. Raises `Malformed` when one is endless."""
-        self._rest += piece
-        if b"\n" in piece:
-            *whole, rest = bytes(self._rest).split(b"\n")
-            self._rest = bytearray(rest)
-            yield from (line for line in whole if line.strip())
-        if len(self._rest) > LONGEST:
-            raise Malformed("cannot understand etcd: a line of its watch is endless")
-
-    def end(self) -> Iterator[bytes]:
-        """Yield what came last: errors of etcd 3.4 have no end of line."""
-        if self._rest.strip():
-            yield bytes(self._rest)
 
 
 def plain(told: object) -> str:

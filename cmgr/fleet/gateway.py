@@ -136,17 +136,20 @@ class Stream:
         return self._line.endpoint
 
     def lines(self) -> Iterator[bytes]:
-        """Yield each line as it comes. Raises `Away` when the line breaks, `Malformed`."""
-        lines = wire.Lines()
+        """Yield each line as it comes. It ends by `Away`, or `Malformed`."""
         try:
-            while piece := self._response.read1(65536):
-                yield from lines.feed(piece)
-            yield from lines.end()
+            while line := self._response.readline(wire.LONGEST + 1):
+                if len(line) > wire.LONGEST:
+                    raise wire.Malformed("cannot understand etcd: a line of its watch is endless")
+                if line.strip():
+                    yield line
+            why = "it closed the watch"
         except network.FAILURES as error:
-            raise Away(f"cannot follow {self.endpoint}: {network.plainly(error)}") from None
+            why = network.plainly(error)
         finally:
             self._response.close()
             self._line.close()
+        raise Away(f"cannot follow {self.endpoint}: {why}")
 
     def cut(self) -> None:
         """End it. Any thread."""

@@ -95,22 +95,6 @@ def test_a_key_that_is_no_text_is_none_of_ours_and_does_no_harm() -> None:
     assert key.name == "/cmgr/groups/\ufffd"
 
 
-def test_lines_come_out_whole_however_they_were_cut() -> None:
-    text = b'{"a":1}\n\n{"b":2}\n{"error":3}'
-    for size in range(1, len(text) + 1):
-        lines, found = wire.Lines(), list[bytes]()
-        for at in range(0, len(text), size):
-            found += lines.feed(text[at : at + size])
-        assert [*found, *lines.end()] == [b'{"a":1}', b'{"b":2}', b'{"error":3}']
-
-
-def test_an_endless_line_is_given_up() -> None:
-    lines = wire.Lines()
-    assert list(lines.feed(b"x" * wire.LONGEST)) == []
-    with pytest.raises(wire.Malformed, match="endless"):
-        list(lines.feed(b"x"))
-
-
 @given(told=ANSWERS)
 def test_no_answer_however_odd_brings_anything_but_a_refusal_to_believe_it(told: Any) -> None:
     takers = (
