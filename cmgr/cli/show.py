@@ -50,7 +50,7 @@ def status(options: StatusOptions | source.Asked) -> int:
     tables have these alone; the first line and --check are of the whole machine.
     """
     if options.watch + options.check + options.nagios > 1:
-        raise misused(say("usage.exclude", names=["--watch, --check", "-o nagios"]))
+        raise misused(say("usage.exclude", names=["--watch", "--check", "-o nagios"]))
     if options.watch and (options.as_names or _is_narrowed(options)):
         raise misused(say("usage.shows-whole", option="--watch", output="-o name", other="--unhealthy"))
     if options.nagios:
@@ -105,11 +105,12 @@ def chips(options: ChipsOptions) -> int:
     if options.count is not None and not options.available:
         raise misused(say("usage.goes-with", names=["--count"], other="--available"))
     if options.available and (options.chips or options.unhealthy or options.watch or options.as_names):
-        raise misused(say("usage.goes-not-with", names=["CHIPS, --unhealthy, --watch", "-o name"], other="--available"))
+        names = ["CHIPS", "--unhealthy", "--watch", "-o name"]
+        raise misused(say("usage.goes-not-with", names=names, other="--available"))
     if options.policy or options.model or options.reserve:
         if options.count is None:
             raise misused(
-                say("usage.goes-with", names=["--policy, --model", "--reserve"], other="--available --count N")
+                say("usage.goes-with", names=["--policy", "--model", "--reserve"], other="--available --count N")
             )
         _reserved(options, options.count)
         return 0

@@ -247,7 +247,9 @@ def _shown(language: str, kind: str, part: Any) -> str:
     if kind == "word" and not isinstance(part, Sentence):
         return catalog(language).get(f"word.{part}", str(part))
     if kind in _BETWEEN:
-        return _BETWEEN[kind][language].join(in_language(each, language) for each in part)
+        told = [in_language(each, language) for each in part]
+        before = [_BETWEEN["list"][language].join(told[:-1]), *told[-1:]] if kind in ("and", "or") else told
+        return _BETWEEN[kind][language].join(filter(None, before))
     if kind and kind != "word":
         return str(KINDS[kind][language](part))
     return in_language(part, language) if isinstance(part, str) else str(part)
@@ -256,8 +258,8 @@ def _shown(language: str, kind: str, part: Any) -> str:
 _BETWEEN: Mapping[str, Mapping[str, str]] = {
     "list": {ENGLISH: ", ", CHINESE: "、"},
     "facts": {ENGLISH: ", ", CHINESE: "，"},
-    "and": {ENGLISH: " and ", CHINESE: "和"},
-    "or": {ENGLISH: " or ", CHINESE: "或"},
+    "and": {ENGLISH: " and ", CHINESE: " 和 "},
+    "or": {ENGLISH: " or ", CHINESE: " 或 "},
     "parts": {ENGLISH: "; ", CHINESE: "；"},
     "lines": {ENGLISH: "\n", CHINESE: "\n"},
 }

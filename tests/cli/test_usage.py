@@ -98,7 +98,7 @@ def test_no_command_is_described_in_half_a_sentence(home: Home) -> None:
         (("status", "--nonsense"), "没有选项 --nonsense"),
         (("history", "--limit", "0"), "'--limit' 必须是不小于 1 的数字"),
         (("history", "one"), "'[EPISODE]' 必须是数字"),
-        (("history", "1", "--all"), "--all、EPISODE 不能同时使用"),
+        (("history", "1", "--all"), "--all 和 EPISODE 不能同时使用"),
         (("status", "--sort", "x"), "'--sort' 必须是 name、status、since、chips 之一"),
         (("isolate", "3"), "缺少 '--reason'"),
         (("maintenance", "off", "--for", "2h"), "--for 要与 on 一起使用"),

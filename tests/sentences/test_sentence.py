@@ -57,6 +57,16 @@ def test_numbers_and_spans_are_said_as_each_language_has_them() -> None:
     assert say("ring.tested", chips=[0, 1]) == "chips 0-1 are tested"
 
 
+def test_the_last_of_several_is_joined_by_its_word_and_the_others_as_in_any_list() -> None:
+    names = ["--watch", "--check", "-o nagios"]
+    several, two = say("usage.exclude", names=names), say("usage.exclude", names=names[:2])
+    assert several == "--watch, --check and -o nagios exclude each other"
+    assert two == "--watch and --check exclude each other"
+    assert in_language(several, CHINESE) == "--watch、--check 和 -o nagios 不能同时使用"
+    assert in_language(two, CHINESE) == "--watch 和 --check 不能同时使用"
+    assert in_language(say("usage.give", names=names), CHINESE) == "请给出 --watch、--check 或 -o nagios"
+
+
 def test_one_thing_is_counted_as_one() -> None:
     assert say("hold.make-it-again", count=1) == "to make it again, type this 1 line"
     assert say("trouble.bugs", count=1) == "1 decision met a bug"
