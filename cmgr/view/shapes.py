@@ -267,6 +267,7 @@ class Quarter(TypedDict):
 class Status(TypedDict):
     at: Annotated[Time, "when this was said"]
     service: Annotated[Service, "the service itself"]
+    headline: Annotated[list[str], "the same in a few words each, the worst first: what `cmgr status` begins with"]
     troubles: Annotated[list[Trouble], "everything that is wrong now: empty when all is well"]
     restraint: Annotated[Restraint | None, "what the limits keep back; null when nothing"]
     warnings: Annotated[list[Late], "what takes longer than it should"]

@@ -60,10 +60,12 @@ class Own:
 
 def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
     """Return the whole picture."""
+    found = [wrong.row(trouble) for trouble in wrong.once(troubles(node, own))]
     return {
         "at": stamp(now),
         "service": service(node, own),
-        "troubles": [wrong.row(trouble) for trouble in wrong.once(troubles(node, own))],
+        "headline": wrong.in_few_words(found),
+        "troubles": found,
         "restraint": restraint(node),
         "warnings": [] if own.state in AWAY and not own.version else overdue(node, now),
         "rings": rings(node),

@@ -127,6 +127,13 @@ def row(trouble: Trouble) -> "shapes.Trouble":
     return told
 
 
+def in_few_words(found: "Sequence[shapes.Trouble]") -> list[str]:
+    """Return these in a few words each; of many that are down one line says enough, at the place of the first."""
+    down = sum(t["kind"] == "down" for t in found)
+    many = say("label.many-down", count=down)
+    return list(dict.fromkeys(many if t["kind"] == "down" and down > 1 else t["text"] for t in found))
+
+
 def of_service(found: Iterable[Trouble]) -> list[str]:
     """Return, a sentence each, those that keep the service itself from working as it should."""
     return [one_line(trouble.words) for trouble in found if trouble.kind in OF_SERVICE]

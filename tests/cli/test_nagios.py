@@ -17,7 +17,7 @@ from tests.support.picture import isolated, machine
         (waiting_for_a_window(), 1, "CMGR WARNING - not well: ", "healthy=3;;;0;4"),
         (in_need(), 2, "CMGR CRITICAL - not well: ", "running=0;;;0;2 troubles="),
         (recovering(), 2, "CMGR CRITICAL - not well: ", "troubles="),
-        (in_maintenance(), 2, "CMGR CRITICAL - not well: ", "troubles="),
+        (in_maintenance(), 2, "CMGR CRITICAL - in maintenance, not well: ", "troubles="),
     ],
 )
 def test_the_code_is_that_of_the_gravest_trouble(node: Node, code: int, begins: str, figures: str) -> None:

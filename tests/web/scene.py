@@ -11,6 +11,7 @@ from cmgr.service.door.control import ControlServer
 from cmgr.service.door.lanes import lanes
 from cmgr.service.door.routes import LANG, LINES, SVG, Answer, Arg, Page, Request, Route, Stream
 from cmgr.view.text.drawing import drawing
+from cmgr.view.troubles import in_few_words
 from cmgr.words import stamp
 
 Doc = dict[str, Any]
@@ -147,8 +148,10 @@ class Scene:
             "maintenance_until": None, "maintenance_by": None, "troubles": [],
         }  # fmt: skip
         runtime = {"name": "docker", "why_down": "", "listed": ago(seconds=20), "hint": ""}
+        troubles: Any = self.troubles()
         return {
-            "at": stamp(AT), "service": own, "troubles": self.troubles(), "restraint": None, "warnings": [],
+            "at": stamp(AT), "service": own, "headline": in_few_words(troubles), "troubles": troubles,
+            "restraint": None, "warnings": [],
             "rings": self.rings(), "containers": self.containers(), "down": [], "chips": self.chips(),
             "runtimes": [runtime],
         }  # fmt: skip

@@ -41,8 +41,8 @@ def test_now_is_short_and_names_what_ails_alone(page: "Page") -> None:
     expect(page.locator("main")).to_contain_text("199 others are well.")
 
 
-def test_what_is_said_of_one_thing_is_one_entry_and_the_headline_counts_these(page: "Page") -> None:
-    expect(page.get_by_role("heading", level=1)).to_have_text("2 things are wrong")
+def test_what_is_said_of_one_thing_is_one_entry_and_the_headline_names_the_worst(page: "Page") -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text("container zulu was given up, and 1 more")
     rows = page.get_by_role("region", name="What to do").locator("tbody tr")
     assert rows.count() == 2
     expect(rows.first).to_contain_text("container zulu was given up")
@@ -126,7 +126,7 @@ def test_keys_search_and_go_to_views_and_can_be_switched_off(page: "Page") -> No
 
 
 def test_whose_page_it_is_stands_in_its_title_its_head_and_its_foot(page: "Page") -> None:
-    assert page.title() == "✕ 2 things are wrong · appliance7 · cmgr"
+    assert page.title() == "✕ container zulu was given up, and 1 more · appliance7 · cmgr"
     expect(page.locator("header .brand")).to_contain_text("appliance7")
     expect(page.locator("footer")).to_contain_text("appliance7 · cmgr 0.2.0")
 

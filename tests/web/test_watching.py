@@ -58,7 +58,7 @@ def test_a_recovery_is_watched_from_the_fault_until_all_is_well(browser: "Browse
     with watching(browser, running) as (page, _):
         assert "#t=" not in page.url, "the ticket is gone from the address"
         running.service.inject(1)
-        headline(page, "A recovery is under way")
+        expect(page.locator(".hero.busy")).to_contain_text("A recovery is under way")
         expect(page.locator(".strip [aria-current=step]")).to_contain_text("verifying")
         expect(page.locator(".hero")).to_contain_text("Down until it is over: chat, search.")
         expect(page.locator(".tile", has_text="80E24E00")).to_have_count(1)
@@ -113,7 +113,7 @@ def test_an_order_is_previewed_given_and_seen_by_everybody_who_watches(browser: 
         dialog.get_by_label("Reason").fill("its fan is loud")
         dialog.get_by_role("button", name="Give the order").click()
         expect(one.get_by_text("Done: Isolate chip 6")).to_be_visible()
-        headline(two, "Something needs a look")
+        headline(two, "chip 6 is isolated")
         two.get_by_role("button", name="Release").click()
         two.get_by_role("dialog").get_by_role("button", name="Give the order").click()
         headline(two, "All is well")

@@ -81,12 +81,13 @@ def _lost(before: "shapes.Status", why: str) -> "shapes.Status":
     """Return the last picture of a service that does not answer any more: of nothing in it is known that it is over."""
     from cmgr.model.values.troubles import Trouble, TroubleKind
     from cmgr.sentences.sentence import say
-    from cmgr.view.troubles import row
+    from cmgr.view.troubles import in_few_words, row
 
     gone = row(Trouble(TroubleKind.SERVICE, "", say("label.not-reached"), why))
     others = [trouble for trouble in before["troubles"] if trouble["kind"] != gone["kind"]]
     service: shapes.Service = {**before["service"], "state": "not to be reached", "troubles": [why]}
-    return {**before, "service": service, "troubles": [gone, *others]}
+    found = [gone, *others]
+    return {**before, "service": service, "headline": in_few_words(found), "troubles": found}
 
 
 def _draw(told: "shapes.Status", page: texts.Page) -> None:

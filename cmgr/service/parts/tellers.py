@@ -22,8 +22,8 @@ from cmgr.service.timing.clock import steadied
 from cmgr.vendor import learn
 from cmgr.view import status as view
 from cmgr.view.status import Own
-from cmgr.view.text import reading, texts
-from cmgr.view.troubles import once, row
+from cmgr.view.text import texts
+from cmgr.view.troubles import in_few_words, once, row
 from cmgr.words import counted, one_line
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Summary(Part):
 
 def summary(node: Node, own: Own) -> str:
     """Return whether all is well, and if not what is worst: as `cmgr status` has it, but for the figures."""
-    found = reading.in_few_words([row(trouble) for trouble in once(view.troubles(node, own))])
+    found = in_few_words([row(trouble) for trouble in once(view.troubles(node, own))])
     there_is = f"{counted(len(node.chips), 'chip')}, strategy {node.policy.strategy}"
     return one_line(texts.in_one_line(found, there_is, 0, maintained=node.maintenance is not None))
 

@@ -64,14 +64,8 @@ def ails(container: "shapes.Container") -> bool:
 
 def troubles(status: "shapes.Status") -> list[str]:
     """Return what is wrong, in a few words each; nothing when all is well."""
-    return in_few_words(status["troubles"])
-
-
-def in_few_words(found: "Sequence[shapes.Trouble]") -> list[str]:
-    """Return these in a few words each; of many that are down one line says enough, at the place of the first."""
-    down = sum(t["kind"] == "down" for t in found)
-    many = say("label.many-down", count=down)
-    return list(dict.fromkeys(many if t["kind"] == "down" and down > 1 else t["text"] for t in found))
+    # A service that was not restarted after an update does not tell the first line yet.
+    return status.get("headline", [trouble["text"] for trouble in status["troubles"]])
 
 
 def state(status: "shapes.Status") -> str:

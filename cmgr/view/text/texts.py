@@ -47,12 +47,16 @@ def headline(status: "shapes.Status", width: int, language: str = ENGLISH) -> st
 
 def in_one_line(found: Sequence[str], there_is: str, width: int, *, maintained: bool, language: str = ENGLISH) -> str:
     """Return what is wrong, as much as there is room for; where that is nothing, `there_is`."""
+
+    def said(told: Sentence) -> str:
+        return in_language(say("label.maintained", what=told) if maintained else told, language)
+
     if not found:
         well = say("label.nothing-wrong", there_is=there_is) if maintained else say("label.well", there_is=there_is)
-        return in_language(well, language)
-    line = in_language(_not_well(found, 1), language)
+        return said(well)
+    line = said(_not_well(found, 1))
     for count in range(2, len(found) + 1):
-        longer = in_language(_not_well(found, count), language)
+        longer = said(_not_well(found, count))
         if columns_of(longer) > width:
             break
         line = longer

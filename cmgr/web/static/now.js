@@ -14,11 +14,13 @@ const PHASES = ["listing", "draining", "waiting", "resetting", "verifying", "res
 const MOST_TILES = 16, MOST_NAMES = 3, MOST_TROUBLES = 12;
 
 // What is held for a recovery that is under way, and what is wrong beside such recoveries: each thing once, with all that is
-// said of it.
+// said of it. In maintenance, and where it only observes, cmgr recovers nothing.
 const heldBack = (status) => status.containers.filter((c) => c.held && c.status !== "failed");
 const inEpisode = (status) => status.rings.filter((ring) => ring.episode !== null);
+const recovering = (status) => (status.service.maintenance || status.service.observe ? [] : inEpisode(status));
 function apart(status) {
-  const chips = inEpisode(status).flatMap((ring) => ring.chips);
+  const under = recovering(status), chips = under.flatMap((ring) => ring.chips);
+  if (!under.length) return status.troubles;
   const told = { episode: () => true, unhealthy: (about) => chips.some((n) => about === `chip ${n}`),
     down: (about) => heldBack(status).some((c) => about === keyOf(c) && c.chips.some((n) => chips.includes(n))) };
   return status.troubles.filter(({ kind, about }) => !told[kind]?.(about));
@@ -32,12 +34,16 @@ function waits(status) {
 export function verdict(state) {
   const { status, away } = state;
   if (away) return { tone: "calm", title: t("The service does not answer"), sub: t("awaySub", { ago: ago(state.since) }) };
-  const real = apart(status), under = inEpisode(status).length;
-  if (real.some((trouble) => trouble.severity === "critical")) return { tone: "bad", title: t(real.length > 1 ? "wrongs" : "Something is wrong", { n: real.length }) };
-  if (under) return { tone: "busy", title: t(under > 1 ? "recoveries" : "A recovery is under way", { n: under }), sub: `${t("recoveringSub")} ${waits(status)}` };
-  if (status.service.state === "starting") return { tone: "busy", title: t("cmgr is starting"), sub: t("startingSub") };
-  if (real.length) return { tone: "warn", title: t(real.length > 1 ? "watchOuts" : "Something needs a look", { n: real.length }) };
-  return { tone: "good", title: t("All is well"), sub: t("wellSub", { chips: status.chips.length, services: status.containers.length }) };
+  const { maintenance, state: how } = status.service, under = recovering(status).length, real = apart(status);
+  const isGrave = ({ kind, severity }) => severity === "critical" && !(kind === "service" && how === "starting");
+  const tone = real.some(isGrave) ? "bad" : under || how === "starting" ? "busy" : real.length ? "warn" : maintenance ? "held" : "good";
+  const recovery = under && t(under > 1 ? "recoveries" : "A recovery is under way", { n: under });
+  // A service that was not restarted after an update does not tell the first line yet.
+  const [worst, ...more] = status.headline ?? status.troubles.map(({ text }) => text);
+  const what = worst ? more.length ? t("worstAndMore", { worst, n: more.length }) : worst : recovery || t(maintenance ? "nothing is wrong" : "All is well");
+  const sub = under ? `${t("recoveringSub", { recovery })} ${waits(status)}`
+    : tone === "good" && !status.warnings.length ? t("wellSub", { chips: status.chips.length, services: status.containers.length }) : "";
+  return { tone, title: maintenance ? t("inMaintenance", { what }) : what, sub };
 }
 
 export function nowView(state) {
@@ -71,7 +77,7 @@ function hero(state) {
     <section class="hero ${found.tone}">
       <div class="mark">${sign(found.tone, 28)}</div>
       <div class="words">
-        <div role="status"><h1>${found.title}</h1></div>
+        <div role="status"><h1>${said(found.title)}</h1></div>
         ${found.sub && html`<p>${found.sub} ${found.tone === "good" && last
           ? t("lastRecovery", { length: span(last.seconds), ago: ago(last.ended) }) : ""}</p>`}
         ${own.maintenance ? html`<p>${badge("warn", t("maintenance", { at: own.maintenance_until ? when(own.maintenance_until) : "" }))} ${t("maintenanceSub")}</p>` : ""}

@@ -30,7 +30,7 @@ def test_it_says_what_is_worst_and_how_much_more_there_is() -> None:
     assert summary(recovering(), WELL).startswith("not well: container a is down; and 2 more")
     assert summary(in_need(), WELL).endswith(" more")
     assert summary(replace(machine(), maintenance=in_maintenance().maintenance), WELL).startswith(
-        "nothing is wrong, in m"
+        "in maintenance, nothing is wrong"
     )
     own = Trouble(TroubleKind.DATABASE, "", "the database cannot be written")
     assert summary(machine(), replace(WELL, state="starting")).startswith("not well: the service is starting")

@@ -34,7 +34,7 @@ def test_a_recovery_of_real_containers_is_watched_until_all_is_well(
         expect(page.get_by_role("region", name="Services").locator("tbody tr")).to_have_count(2)
         expect(page.locator(".tile").first).to_contain_text("°C", timeout=PATIENCE * 1000)
         service.inject(1)
-        expect(first).to_have_text("A recovery is under way", timeout=PATIENCE * 1000)
+        expect(page.locator(".hero.busy")).to_contain_text("A recovery is under way", timeout=PATIENCE * 1000)
         page.get_by_role("link", name=re.compile("Watch episode")).click()
         expect(page.locator("svg.lanes")).to_contain_text("chat")
         expect(page.locator(".title .badge")).to_have_text("recovered", timeout=PATIENCE * 1000)
