@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cmgr.errors import CmgrError
+from cmgr.sentences.sentence import say
 from cmgr.words import one_line
 
 FAILURES = (OSError, http.client.HTTPException, ValueError)
@@ -42,7 +43,11 @@ def trusting(ca_file: str) -> ssl.SSLContext:
         return context
     except OSError as error:
         why = error.strerror or f"{type(error).__name__} {error}".strip()[:200]
-        raise CmgrError(f"cannot read the certificates in {ca_file or 'the system'}: {why}") from None
+        raise CmgrError(_unread(ca_file, why)) from None
+
+
+def _unread(ca_file: str, why: str) -> str:
+    return say("start.certificates", path=ca_file, why=why) if ca_file else say("start.system-certificates", why=why)
 
 
 class Client(Protocol):

@@ -59,6 +59,8 @@ AREAS = (
     "ring",
     "setup",
     "slot",
+    "start",
+    "store",
     "symptom",
     "trouble",
     "trust",

@@ -90,7 +90,8 @@ def serve(
     try:
         log = logs.set_up(config.log.level, config.log.file)
     except OSError as error:
-        raise ConfigError(f"cannot log to {config.log.file}", hint="check its directory and mode") from error
+        hint = say("start.directory-and-mode")
+        raise ConfigError(say("start.cannot-log", path=config.log.file), hint=hint) from error
     stack.callback(log.close)
     sys.unraisablehook = lambda lost: log.bug("an error was lost in a callback", lost.exc_value or RuntimeError())
     Service(config, heard, log, stack).serve(reload, look)

@@ -11,6 +11,7 @@ from functools import partial
 
 from cmgr.errors import CmgrError
 from cmgr.listener import reached
+from cmgr.sentences.sentence import say
 
 CONNECTS = 10.0
 
@@ -49,11 +50,10 @@ def _line(connect: str | None) -> socket.socket:
         try:
             line = reached(connect, CONNECTS)
         except OSError as error:
-            raise CmgrError(
-                f"cannot drive chips: the service does not listen on {connect}: {error.strerror}"
-            ) from error
+            what = say("start.not-there-to-drive", path=connect, why=error.strerror or str(error))
+            raise CmgrError(what) from error
         line.settimeout(None)
         return line
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
-        raise CmgrError("cannot drive chips: the service alone starts this", hint="systemctl start cmgr")
+        raise CmgrError(say("start.service-alone"), hint="systemctl start cmgr")
     return socket.socket(fileno=os.dup(0))

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from cmgr import trust
 from cmgr.errors import StoreBusy, StoreError, StoreTooNew
+from cmgr.sentences.sentence import say
 
 NAME = "cmgr.db"
 """The database's name in the state directory."""
@@ -29,11 +30,12 @@ HISTORY = "notes"
 APPLICATION_ID = int.from_bytes(b"cmgr", "big")
 """Stands in the header of every database of cmgr."""
 
-FREE_SPACE = "free space on its file system"
-MAKE_WRITABLE = "make the file and its directory writable"
+FREE_SPACE = say("store.free-space")
+MAKE_WRITABLE = say("store.make-writable")
+LOOK_AT_DISK = say("store.look-at-disk", command="dmesg")
 
 _REMEDIES = {
-    errno.EIO: "look at the disk: dmesg",
+    errno.EIO: LOOK_AT_DISK,
     errno.ENOSPC: FREE_SPACE,
     errno.EDQUOT: FREE_SPACE,
     errno.EROFS: MAKE_WRITABLE,
@@ -82,7 +84,7 @@ def _locked(path: Path) -> int:
     except OSError:
         holder = os.pread(file, 20, 0).decode("ascii", "replace").strip()
         os.close(file)
-        raise StoreBusy(f"cannot use {path}: cmgr with pid {holder or 'unknown'} uses it already") from None
+        raise StoreBusy(say("store.busy", path=str(path), pid=holder or say("word.unknown"))) from None
     try:
         os.ftruncate(file, 0)
         os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
@@ -133,20 +135,24 @@ def make_directory(path: Path) -> None:
     except FileExistsError:
         _refuse_place(path)
     except OSError as exc:
-        raise StoreError(f"cannot make the directory {path.parent}") from exc
+        raise StoreError(say("store.no-directory", path=str(path.parent))) from exc
 
 
 def _refuse_place(path: Path) -> None:
     try:
         found = trust.weakness(path)
     except OSError as exc:
-        raise StoreError(f"cannot look at the directory {path.parent}") from exc
+        raise StoreError(say("store.cannot-look", path=str(path.parent))) from exc
     if found is not None:
-        raise StoreError(f"cannot use {path}: {found.reason}", hint=found.hint)
+        raise _of(path, found.reason, found.hint)
+
+
+def _of(path: Path, why: str, hint: str = "") -> StoreError:
+    return StoreError(say("store.cannot-use-for", path=str(path), why=why), hint=hint)
 
 
 def _unusable(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"cannot use {path}: {error.strerror}", hint=_REMEDIES.get(error.errno or 0, ""))
+    return _of(path, error.strerror or str(error), _REMEDIES.get(error.errno or 0, ""))
 
 
 def _opened(path: Path) -> int:
@@ -158,7 +164,7 @@ def _opened(path: Path) -> int:
     found = trust.stranger(path, os.fstat(file))
     if found is not None:
         os.close(file)
-        raise StoreError(f"cannot use {path}: {found.reason}", hint=found.hint)
+        raise _of(path, found.reason, found.hint)
     with contextlib.suppress(PermissionError):  # Root's file that we may write keeps its mode.
         os.fchmod(file, 0o640)  # Whatever the umask is, and was.
     return file
@@ -168,14 +174,14 @@ def _refuse_all_but_a_file(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         found = trust.no_file(path, path.lstat())
         if found is not None:
-            raise StoreError(f"cannot use {path}: {found.reason}", hint=found.hint)
+            raise _of(path, found.reason, found.hint)
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
     """Open the file so that no byte of it changes. Raises `sqlite3.Error`, `StoreError` for no right to."""
     if path.exists() and not os.access(path, os.R_OK):
-        hint = f"use sudo, or join the group that may read it: ls -l {shlex.quote(str(path))}"
-        raise StoreError(f"cannot read {path}: permission denied", hint=hint)
+        hint = say("trust.use-sudo", command=f"ls -l {shlex.quote(str(path))}")
+        raise StoreError(say("trust.denied", path=str(path)), hint=hint)
     # Without a write-ahead log nobody is writing, and SQLite must not make one to read: the directory may be
     # read-only for us, and files that root made there would have root's group.
     # https://www.sqlite.org/wal.html#read_only_databases
@@ -208,16 +214,15 @@ def level_of(connection: sqlite3.Connection, path: Path) -> int | None:
         return None
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
-        raise StoreError(f"cannot use {path}: it is another program's database", hint="move it aside")
+        raise _of(path, say("store.other-programs"), say("store.move-aside"))
     row = connection.execute("SELECT level, version FROM meta").fetchone()
     if row is None:
-        raise Damaged(f"cannot use {path}: it does not say its level")
+        raise Damaged(say("store.cannot-use-for", path=str(path), why=say("store.no-level")))
     level, version = int(row[0]), row[1]
     if level > LEVEL:
-        raise StoreTooNew(
-            f"cannot use {path}: written by cmgr {version} (level {level}), this one knows level {LEVEL}",
-            hint=f"install cmgr {version} or newer, or move the file aside",
-        )
+        why = say("store.newer", version=version, level=level, known=LEVEL)
+        hint = say("store.install-newer", version=version)
+        raise StoreTooNew(say("store.cannot-use-for", path=str(path), why=why), hint=hint)
     return level
 
 
@@ -247,7 +252,7 @@ def examine_beside(path: Path, begun: Callable[[sqlite3.Connection], object]) ->
 def _check(connection: sqlite3.Connection, path: Path, what: str) -> None:
     found = [row[0] for row in connection.execute(f"PRAGMA quick_check({what})")]
     if found != ["ok"]:
-        raise Damaged(f"cannot use {path}: {found[0].splitlines()[-1]}")
+        raise Damaged(say("store.cannot-use-for", path=str(path), why=found[0].splitlines()[-1]))
 
 
 @contextlib.contextmanager
@@ -256,8 +261,8 @@ def _told_apart(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as exc:
         if is_damage(exc):
-            raise Damaged(f"cannot use {path}") from exc
-        raise StoreError(f"cannot read {path}") from exc
+            raise Damaged(say("store.cannot-use", path=str(path))) from exc
+        raise StoreError(say("trust.cannot-read", path=str(path))) from exc
 
 
 def kind_of(error: BaseException | None) -> int | None:
@@ -295,7 +300,7 @@ def set_aside(path: Path, now: datetime, why: str = "damaged") -> Path:
             with contextlib.suppress(FileNotFoundError):
                 _beside(path, end).rename(_beside(aside, end))
     except OSError as exc:
-        raise StoreError(f"cannot set the {why} {path} aside") from exc
+        raise StoreError(say("store.cannot-set-aside", why=why, path=str(path))) from exc
     return aside
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cmgr import atomic
 from cmgr.errors import StoreBusy, StoreError, chain
+from cmgr.sentences.sentence import say
 from cmgr.store import files
 
 POINTER = "database"
@@ -69,8 +70,9 @@ def _bring(was: Path, path: Path) -> None:
         with suppress(StoreError):
             files.set_aside(was, datetime.now(UTC), "moved")
     except (OSError, sqlite3.Error) as exc:
-        hint = f"copy it by hand: cp {was}* {path.parent}; to begin without it, move it aside"
-        raise StoreError(f"cannot bring the database along from {was} to {path}: {chain(exc)}", hint=hint) from None
+        hint = say("store.copy-by-hand", command=f"cp {was}* {path.parent}")
+        what = say("store.cannot-bring", was=str(was), path=str(path), why=chain(exc))
+        raise StoreError(what, hint=hint) from None
     finally:
         if right is not None:
             right.release()

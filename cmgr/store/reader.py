@@ -16,6 +16,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.outages import Downtime, Outage
+from cmgr.sentences.sentence import say
 from cmgr.store import files, history, rows
 
 Value = TypeVar("Value")
@@ -47,8 +48,8 @@ _NOTES = {
 def open_reader(path: Path) -> "Reader":
     """Open the database to read; creates and changes nothing. Raises `StoreError`, `StoreTooNew`."""
     if not path.exists():
-        hint = "is the service running? cmgr run creates it"
-        raise StoreError(f"cannot read {path}: there is no such file", hint=hint)
+        hint = say("store.is-it-running", command="cmgr run")
+        raise StoreError(say("trust.no-such-file", path=str(path)), hint=hint)
     with _translated(path):
         connection = files.connect_readonly(path)
         try:
@@ -58,8 +59,8 @@ def open_reader(path: Path) -> "Reader":
             raise
     if level != files.LEVEL:
         connection.close()
-        found = "it is empty yet" if level is None else f"it has level {level}, this cmgr reads level {files.LEVEL}"
-        raise StoreError(f"cannot read {path}: {found}", hint="the service brings it up to date when it starts")
+        found = say("store.empty-yet") if level is None else say("store.other-level", level=level, known=files.LEVEL)
+        raise StoreError(say("store.cannot-read", path=str(path), why=found), hint=say("store.brought-up"))
     return Reader(path, connection)
 
 
@@ -195,5 +196,5 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, ValueError, TypeError, LookupError) as exc:
-        hint = "the service sets a damaged file aside when it starts" if files.is_damage(exc) else ""
-        raise StoreError(f"cannot read {path}", hint=hint) from exc
+        hint = say("store.sets-aside") if files.is_damage(exc) else ""
+        raise StoreError(say("trust.cannot-read", path=str(path)), hint=hint) from exc

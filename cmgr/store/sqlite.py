@@ -15,6 +15,7 @@ from cmgr.errors import StoreError, chain
 from cmgr.frozen import replace
 from cmgr.model.values.messages.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import say
 from cmgr.store import files, history, rows, statements
 from cmgr.store.changes import Change, changes
 from cmgr.store.spare import NAME, Holds, Spare
@@ -42,8 +43,8 @@ _HINTS: Mapping[int | None, str] = {
     sqlite3.SQLITE_FULL: files.FREE_SPACE,
     sqlite3.SQLITE_READONLY: files.MAKE_WRITABLE,
     sqlite3.SQLITE_CANTOPEN: files.MAKE_WRITABLE,
-    sqlite3.SQLITE_BUSY: "another program has locked it: end that one",
-    sqlite3.SQLITE_IOERR: "look at the disk: dmesg",
+    sqlite3.SQLITE_BUSY: say("store.locked"),
+    sqlite3.SQLITE_IOERR: files.LOOK_AT_DISK,
 }
 
 
@@ -248,7 +249,7 @@ class SqliteStore:
         from cmgr.store import schema
 
         for step in range(level + 1, files.LEVEL + 1):
-            with _translated(f"upgrade to level {step}", self.path):
+            with _translated(say("store.upgrade", level=step), self.path):
                 schema.upgrade(self.connection, step, (upgrades or schema.UPGRADES)[step], __version__)
 
     def _make_tables(self) -> None:
@@ -278,7 +279,7 @@ class SqliteStore:
             with self._transaction("read") as connection:
                 yield connection
         except (ValueError, TypeError, LookupError) as exc:
-            raise files.Damaged(f"cannot read {self.path}") from exc
+            raise files.Damaged(say("trust.cannot-read", path=str(self.path))) from exc
 
     def _write(self, connection: sqlite3.Connection, due: Iterable[Change]) -> None:
         for change in due:
@@ -355,8 +356,7 @@ def _translated(doing: str, path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as exc:
         if files.is_damage(exc):
-            hint = "restart the service: it sets a damaged file aside"
-            raise files.Damaged(f"cannot {doing} {path}", hint=hint) from exc
+            raise files.Damaged(say("store.cannot", do=doing, path=str(path)), hint=say("store.restart")) from exc
         # SQLite has another word for a full disk when it was to be opened on it.
         hint = files.FREE_SPACE if files.is_full(path) else _HINTS.get(files.kind_of(exc), "")
-        raise StoreError(f"cannot {doing} {path}", hint=hint) from exc
+        raise StoreError(say("store.cannot", do=doing, path=str(path)), hint=hint) from exc

@@ -43,8 +43,7 @@ class Door:
                 async with asyncio.timeout(SECONDS):
                     status, _ = _head(await reader.readuntil(b"\r\n\r\n"))
                 if status != 200:
-                    hint = "it is tried again"
-                    raise ServiceDown("cannot follow the service's events: too many others do", hint=hint)
+                    raise ServiceDown(say("page.too-many-follow"), hint=say("page.tried-again"))
                 yield b""
                 while line := await reader.readline():
                     yield line.rstrip(b"\n")

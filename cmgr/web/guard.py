@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
+from cmgr.sentences.sentence import say
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,16 +47,15 @@ def address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     try:
         if not (port.isascii() and port.isdigit() and int(port) < 65536):
-            raise ValueError(f"{port[:80]!r} is no port")
+            raise ValueError(port)
         host = "127.0.0.1" if host == "localhost" else host.strip("[]")
         own = ipaddress.ip_address(host).is_loopback
-    except ValueError as error:
-        raise ConfigError(f"cannot listen on {text[:80]!r}: it is no address", hint="such as 127.0.0.1:9478") from error
+    except ValueError:
+        hint = say("page.such-as", such="127.0.0.1:9478")
+        raise ConfigError(say("page.no-address", listen=repr(text[:80])), hint=hint) from None
     if not own:
-        raise ConfigError(
-            f"cannot listen on {text}: others than this machine could reach it, and nothing would be encrypted",
-            hint="listen on 127.0.0.1 and come by ssh -L, or put a proxy with TLS before it (docs/web.md)",
-        )
+        hint = say("page.listen-here", own="127.0.0.1", command="ssh -L", page="docs/web.md")
+        raise ConfigError(say("page.not-own", listen=text), hint=hint)
     return host, int(port)
 
 
@@ -67,7 +67,8 @@ def names(port: int, more: Iterable[str]) -> frozenset[str]:
 def sent_by_browsers(names: Iterable[str]) -> None:
     """Raise `ConfigError` for what no browser sends as `Host`."""
     if bad := next((name for name in names if not HOST.fullmatch(name)), ""):
-        raise ConfigError(f"cannot serve the page as {bad[:80]!r}: it is no host", hint="such as box.example:443")
+        hint = say("page.such-as", such="box.example:443")
+        raise ConfigError(say("page.no-host", name=repr(bad[:80])), hint=hint)
 
 
 class Guard:

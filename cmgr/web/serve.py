@@ -14,6 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cmgr.errors import ConfigError
+from cmgr.sentences.sentence import say
 from cmgr.web.app import KNOWN, Page
 from cmgr.web.door import Door
 from cmgr.web.guard import address, names, sent_by_browsers
@@ -180,4 +181,4 @@ def _bound(listen: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise ConfigError(f"cannot listen on {listen}", hint="does another page run there already?") from error
+        raise ConfigError(say("page.cannot-listen", listen=listen), hint=say("page.runs-already")) from error

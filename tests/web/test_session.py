@@ -71,7 +71,7 @@ def test_the_link_says_how_long_it_is_good_and_how_to_come_from_elsewhere(runnin
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--listen", "foo"), "cannot listen on 'foo': it is no address: 'foo' is no port"),
+        (("--listen", "foo"), "cannot listen on 'foo': it is no address"),
         (("--listen", "192.0.2.1:99"), "others than this machine could reach it"),
         (("--serve", "--name", "bad/host", "--listen", "localhost:0"), "cannot serve the page as 'bad/host'"),
         (("--serve", "--end"), "--serve and --end exclude each other"),

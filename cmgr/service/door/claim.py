@@ -9,6 +9,7 @@ from pathlib import Path
 from cmgr import trust
 from cmgr.errors import ConfigError, StoreBusy, StoreError
 from cmgr.listener import credentials, reached
+from cmgr.sentences.sentence import say
 from cmgr.store import files
 
 GROUP = "cmgr"
@@ -25,14 +26,9 @@ def claim(path: Path) -> files.Lock:
         make_directory(path, gid_of(GROUP))
         return files.Lock(path)
     except StoreBusy as error:
-        raise ConfigError(
-            f"cannot listen on {path}: another service is about to",
-            hint="stop it (systemctl stop cmgr), or name another path with socket in the configuration",
-        ) from error
+        raise _taken(path, say("start.about-to")) from error
     except (StoreError, OSError) as error:
-        raise ConfigError(
-            f"cannot listen on {path}", hint="name another path with socket in the configuration"
-        ) from error
+        raise cannot_listen(path) from error
 
 
 def refuse_weak(path: Path) -> None:
@@ -40,21 +36,28 @@ def refuse_weak(path: Path) -> None:
     found = trust.weakness(path)
     if found is not None:
         # A person who can replace the socket can tell the command line anything.
-        raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
+        raise ConfigError(say("start.cannot-listen-for", path=str(path), why=found.reason), hint=found.hint)
 
 
 def refuse_if_live(path: Path) -> None:
     """Raise `ConfigError` when somebody listens on the path, or when what is there is not a socket."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise ConfigError(f"cannot listen on {path}: there is a file that is not a socket", hint="move it away")
+            what = say("start.cannot-listen-for", path=str(path), why=say("start.no-socket"))
+            raise ConfigError(what, hint=say("start.move-away"))
     pid = listener(path)
     if pid is not None:
-        who = f" (pid {pid})" if pid else ""
-        raise ConfigError(
-            f"cannot listen on {path}: another service listens there{who}",
-            hint="stop it (systemctl stop cmgr), or name another path with socket in the configuration",
-        )
+        raise _taken(path, say("start.listens-pid", pid=pid) if pid else say("start.listens"))
+
+
+def cannot_listen(path: Path) -> ConfigError:
+    """Return the error about a socket that cannot be made there."""
+    return ConfigError(say("start.cannot-listen", path=str(path)), hint=say("start.other-path", setting="socket"))
+
+
+def _taken(path: Path, why: str) -> ConfigError:
+    hint = say("start.stop-it", command="systemctl stop cmgr", setting="socket")
+    return ConfigError(say("start.cannot-listen-for", path=str(path), why=why), hint=hint)
 
 
 def listener(path: Path) -> int | None:

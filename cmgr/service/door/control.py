@@ -18,11 +18,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cmgr.config.settings import Config
-from cmgr.errors import ConfigError, StoreError, chain
+from cmgr.errors import ConfigError, StoreError
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.troubles import Trouble
-from cmgr.sentences.sentence import say
-from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_live, refuse_weak
+from cmgr.sentences.sentence import chained, say
+from cmgr.service.door.claim import GROUP, cannot_listen, gid_of, make_directory, refuse_if_live, refuse_weak
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.http.server import Server
 from cmgr.service.door.records import line
@@ -79,9 +79,7 @@ class ControlServer(Part):
             refuse_weak(self._path)
             self._listening, self._inode = _listen(self._path, self._group)
         except OSError as error:
-            raise ConfigError(
-                f"cannot listen on {self._path}", hint="name another path with socket in the configuration"
-            ) from error
+            raise cannot_listen(self._path) from error
         self._let_in()
         return self._listening
 
@@ -95,7 +93,7 @@ class ControlServer(Part):
                 self._place.renew()
             self._server.move(self._listen())
         except (ConfigError, StoreError, OSError) as error:
-            self._gone = chain(error)
+            self._gone = chained(error)
             return
         self._gone = ""
         self._log.warn(f"somebody has removed {self._path}: it is there again")
@@ -116,7 +114,7 @@ class ControlServer(Part):
         try:
             self._roles.let_in(self._path)
         except OSError as error:
-            self._closed_to = f"cannot write the access list of {self._path}: {error.strerror}"
+            self._closed_to = say("start.access-list", path=str(self._path), why=error.strerror or str(error))
 
     def followed(self) -> bool:
         """Return whether somebody follows events. Any thread."""
@@ -149,7 +147,9 @@ def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, in
         unready = Path(private) / "s"
         for name in (unready, path):
             if len(os.fsencode(name)) > _PATH_LIMIT:
-                raise OSError(f"the path is longer than {_PATH_LIMIT} bytes: {name}")
+                why = say("start.too-long", most=_PATH_LIMIT, path=str(name))
+                hint = say("start.other-path", setting="socket")
+                raise ConfigError(say("start.cannot-listen-for", path=str(path), why=why), hint=hint)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             listening.bind(str(unready))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from cmgr.config.settings import Metrics
-from cmgr.errors import CmgrError, chain
+from cmgr.errors import CmgrError
 from cmgr.model.values.troubles import Trouble
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import chained, say
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.routes import Page, Request, Route
 from cmgr.service.part import Part, degraded
@@ -102,8 +102,8 @@ class MetricsServer(Part):
             return listening(self._listen)
         except (OSError, CmgrError) as error:
             if not self._trouble:
-                why = chain(error) if isinstance(error, CmgrError) else error.strerror or error
-                self._trouble = f"cannot serve metrics on {self._listen}: {why}"
+                why = chained(error) if isinstance(error, CmgrError) else error.strerror or str(error)
+                self._trouble = say("start.no-metrics", listen=self._listen, why=why)
                 self._warn(f"{self._trouble}: it is tried again every {retry_seconds:g} s")
             return None
 

@@ -16,6 +16,7 @@ from cmgr import trust
 from cmgr.config.settings import Metrics
 from cmgr.errors import CmgrError, ConfigError, TooMany
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 from cmgr.service.door.routes import NoPassword
 
 WRONG = 10
@@ -60,7 +61,8 @@ class Tls:
                 self._stamps = stamps  # Also of bad ones: they are looked at once.
                 self._context = _context(self._settings)
         except OSError as error:
-            raise CmgrError(f"cannot read {' or '.join(paths)}: {error.strerror or type(error).__name__}") from None
+            why = error.strerror or type(error).__name__
+            raise CmgrError(say("start.cannot-read", paths=paths, why=why)) from None
 
     def wrap(self, connection: socket.socket) -> socket.socket:
         """Return what speaks TLS over the connection; the handshake comes with the first bytes. Raises `OSError`."""
@@ -111,7 +113,7 @@ class Passwords:
         try:
             stamp = os.stat(self._path).st_mtime_ns
         except OSError as error:
-            raise ConfigError(f"cannot read {self._path}: {error.strerror}") from None
+            raise ConfigError(say("start.cannot-read", paths=[self._path], why=error.strerror or str(error))) from None
         if stamp != self._stamp:
             self._users, self._good = _users(self._path), set()
             self._stamp = stamp
@@ -126,7 +128,7 @@ class Passwords:
             recent = [moment for moment in self._wrong.pop(whose, []) if moment > time.monotonic() - _MINUTE]
             self._wrong[whose] = recent
             if len(recent) >= WRONG:
-                raise TooMany("cannot answer: too many wrong passwords within a minute", hint="wait a minute")
+                raise TooMany(say("start.wrong-passwords"), hint=say("error.wait-a-minute"))
             user, password = _said(authorization)
             kept = self._users.get(user)
             # A user who is not there takes as long.
@@ -136,7 +138,8 @@ class Passwords:
             self._wrong[whose] = [*recent, time.monotonic()]
             while len(self._wrong) > _ADDRESSES:
                 del self._wrong[next(iter(self._wrong))]
-        raise NoPassword("cannot answer: it takes a user and a password", hint="metrics.password_file has the users")
+        hint = say("start.has-users", setting="metrics.password_file")
+        raise NoPassword(say("start.wants-password"), hint=hint)
 
 
 def locks(settings: Metrics) -> tuple[Tls | None, Passwords | None]:
@@ -152,13 +155,13 @@ def _said(authorization: str) -> tuple[str, bytes]:
     except (binascii.Error, ValueError):
         user, colon, password = b"", b"", b""
     if scheme.lower() != "basic" or not colon:
-        raise NoPassword("cannot answer: it takes a user and a password", hint="curl -u USER")
+        raise NoPassword(say("start.wants-password"), hint="curl -u USER")
     return user.decode(errors="replace"), password
 
 
 def _users(path: str) -> dict[str, _Kept]:
     """Return what the file says. Raises `ConfigError`, which tells nothing of its content."""
-    users = {}
+    users, hint = {}, say("start.how-to-make", page="docs/metrics.md")
     for number, line in enumerate(trust.read(path).splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -169,8 +172,8 @@ def _users(path: str) -> dict[str, _Kept]:
         except ValueError:
             sound = False
         if not sound:
-            text = f"cannot read {path}: line {number} is no USER:scrypt:SALT:HASH"
-            raise ConfigError(text, hint="docs/metrics.md says how to make one")
+            text = say("start.no-user-line", path=path, line=number, form="USER:scrypt:SALT:HASH")
+            raise ConfigError(text, hint=hint)
     if not users:
-        raise ConfigError(f"cannot read {path}: there is no user in it", hint="docs/metrics.md says how to make one")
+        raise ConfigError(say("start.no-user", path=path), hint=hint)
     return users
