@@ -28,6 +28,7 @@ from cmgr.model.values.handling.catalog import Entry
 from cmgr.model.values.messages.commands import FaultSaid
 from cmgr.model.values.ranks import Server
 from cmgr.ports import Runtime
+from cmgr.sentences.sentence import say
 
 _DRIVERS = Path(__file__).parent / "drivers"
 
@@ -62,10 +63,9 @@ class Given:
     `advice`: what a person can do then.
     """
 
-    name: str
     text: str
     left: str = ""
-    advice: str = "start it yourself when that is over"
+    advice: str = say("back.start-it")
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,6 +259,6 @@ def give_back(options: GiveBackOptions) -> int:
     left = False
     for given in give_back(source.configuration(options)):
         left = left or bool(given.left)
-        advice = f": {given.left}; {given.advice}" if given.left else ""
-        out.lines([f"{given.text}{advice}"])
+        told = say("back.told", what=given.text, why=[given.left, given.advice]) if given.left else given.text
+        out.lines([out.spoken(told)])
     return int(left)

@@ -31,6 +31,7 @@ LANGUAGES = (ENGLISH, CHINESE)
 
 AREAS = (
     "act",
+    "back",
     "check",
     "chip",
     "config",

@@ -16,7 +16,7 @@ from pathlib import Path
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_begun
-from cmgr.errors import CmgrError, ContainerGone, chain
+from cmgr.errors import CmgrError, ContainerGone
 from cmgr.frozen import replace
 from cmgr.model.containers.absent import parted
 from cmgr.model.values.chips import ChipId, ChipReport
@@ -27,6 +27,7 @@ from cmgr.model.values.node import Node, brought_by_image, known_runtimes, units
 from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.ports import ChipDriver, Runtime, Store
 from cmgr.runtimes import open_runtimes, open_units
+from cmgr.sentences.sentence import chained, parts, say
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.vendor import Given, vendors
@@ -71,7 +72,7 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
             driver = open_begun(config, BEGINS)
             stack.callback(driver.close)
         except CmgrError as error:
-            driver = f"its chips cannot be asked whether they are well: {chain(error)}"
+            driver = say("back.cannot-ask", why=chained(error))
         for hold in sorted(node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
             given = _one(node, hold, runtimes, driver)
             holds = {key: each for key, each in node.holds.items() if key != hold.key}
@@ -79,7 +80,7 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
                 # A cmgr that is installed again goes on where this one has left off.
                 holds[hold.key] = hold if hold.is_theirs else replace(hold, disarmed=False, attempt=Attempt())
             node = replace(node, holds=holds)
-            text = f"cmgr is going: {given.text}{given.left and f', {given.left}'}"
+            text = say("back.going", told=[given.text, *filter(None, [given.left])])
             at, kind = datetime.now(UTC), NoteKind.HOLD
             note = Note(at, kind, text, episode=hold.episode, container=hold.key, name=hold.name)
             store.save(node, [], [note])
@@ -87,31 +88,32 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
 
 
 def _one(node: Node, hold: Hold, runtimes: Mapping[str, Runtime], driver: ChipDriver | str) -> Given:
-    runtime = runtimes.get(hold.key.runtime)
+    runtime, name = runtimes.get(hold.key.runtime), hold.name
     if runtime is None:
-        return Given(hold.name, f"{hold.name} is left as it is", f"its runtime {hold.key.runtime} is not managed")
+        why: str = say("back.not-managed", runtime=hold.key.runtime)
+        return Given(say("back.left-as-is", name=name), why)
     try:
         if hold.is_theirs:
             runtime.set_restart_policy(hold.key, hold.restart_policy)
-            return Given(hold.name, f"{hold.name} has its restart policy back")
+            return Given(say("back.has-policy", name=name))
         why = _unwell(node, hold, driver)
         if not why:
             try:
                 runtime.start(hold.key, hold.restart_policy, frozen=hold.frozen)
-                return Given(hold.name, f"{hold.name} runs")
+                return Given(say("back.runs", name=name))
             except ContainerGone:
                 raise
             except CmgrError as error:
-                why = chain(error)
+                why = chained(error)
         if hold.restart_policy == NO_RESTART:
-            return Given(hold.name, f"{hold.name} is not started", why)
+            return Given(say("back.not-started", name=name), why)
         runtime.set_restart_policy(hold.key, hold.restart_policy)
-        return Given(hold.name, f"{hold.name} is not started, its restart policy {_shown(hold)} is back", why)
+        return Given(say("back.not-started-policy", name=name, policy=_shown(hold)), why)
     except ContainerGone:
-        return Given(hold.name, f"{hold.name} is not there any more")
+        return Given(say("back.not-there", name=name))
     except CmgrError as error:
-        policy = f"; its restart policy was {_shown(hold)}" if hold.restart_policy != NO_RESTART else ""
-        return Given(hold.name, f"{hold.name} is left as it is", f"{chain(error)}{policy}")
+        policy = say("back.policy-was", policy=_shown(hold)) if hold.restart_policy != NO_RESTART else ""
+        return Given(say("back.left-as-is", name=name), parts([chained(error), policy]))
 
 
 def _unwell(node: Node, hold: Hold, driver: ChipDriver | str) -> str:
@@ -127,15 +129,15 @@ def _unwell(node: Node, hold: Hold, driver: ChipDriver | str) -> str:
 def _ill(node: Node, report: ChipReport) -> str:
     chip: ChipId = report.chip
     if chip in node.isolations:
-        return f"chip {chip} is isolated: {node.isolations[chip].reason}"
+        return say("back.isolated", chip=chip, reason=node.isolations[chip].reason)
     if report.error:
-        return f"chip {chip} does not answer: {report.error}"
+        return say("back.no-answer", chip=chip, why=report.error)
     if not report.booted:
-        return f"chip {chip} has not booted"
+        return say("back.not-booted", chip=chip)
     for fault in report.faults:
         level = node.catalog.judge(FaultCode(fault.code), severity_of(fault.severity)).level
         if level >= Level.RestartRequest and not node.policy.levels[level].observe:
-            return f"chip {chip} reports {fault.code} ({level.name})"
+            return say("back.reports", chip=chip, code=fault.code, level=level.name)
     return ""
 
 

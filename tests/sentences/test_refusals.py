@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.certificates import trusting
+from cmgr.network import trusting
 from cmgr.config.receivers import Receiver, address_of, secret_of
 from cmgr.config.settings import Metrics
 from cmgr.errors import CmgrError

@@ -20,9 +20,11 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.ports import Runtime
 from cmgr.runtimes import open_runtimes
+from cmgr.sentences.sentence import CHINESE, Sentence, in_language
 from cmgr.service.giving_back import give_back
 from cmgr.store import open_store
 from cmgr.store.files import NAME
+from tests.sentences.test_chinese_lines import ENGLISH
 from tests.store.values import NOW
 
 RESET = "80E24E00"
@@ -44,6 +46,11 @@ def config(tmp_path: Path) -> Config:
 def world(config: Config) -> Runtime:
     (runtime,) = open_runtimes(config)
     return runtime
+
+
+def named(text: str) -> object:
+    assert isinstance(text, Sentence)
+    return text.args["name"]
 
 
 def known(config: Config) -> dict[str, Container]:
@@ -70,7 +77,7 @@ def held(path: Path) -> dict[str, Hold]:
 
 def test_what_can_run_is_started_and_every_policy_is_back(config: Config) -> None:
     path = save(config, hold(config, "one"), hold(config, "two"), hold(config, "three", HoldState.RETURNING))
-    given = {each.name: (each.text, each.left) for each in give_back(config)}
+    given = {named(each.text): (each.text, each.left) for each in give_back(config)}
     assert given == {
         "one": ("one is not started, its restart policy always is back", f"chip 0 reports {RESET} (RestartNPU)"),
         "two": ("two runs", ""),
@@ -139,10 +146,17 @@ def test_what_resets_of_gpus_had_taken_away_is_given_back_though_nothing_is_held
     save(config)
     Promises(Path(config.state_dir)).make(Promised(units=("dcgm.service",)))
     nowhere = replace(config, systemd=replace(config.systemd, bus="/nowhere/bus"))
-    ((name, text, left),) = ((each.name, each.text, each.left) for each in give_back(nowhere))
+    ((name, text, left),) = ((named(each.text), each.text, each.left) for each in give_back(nowhere))
     assert (name, text) == ("dcgm.service", "dcgm.service is not started")
     assert "/nowhere/bus" in left
     assert Promises(Path(config.state_dir)).all == Promised(units=("dcgm.service",))
+
+
+def test_what_became_of_each_is_said_in_chinese_too(config: Config) -> None:
+    save(config, hold(config, "one"), hold(config, "two"))
+    told = [each for given in give_back(config) for each in (given.text, given.left, given.advice) if each]
+    assert len(told) > 4
+    assert [said for said in (in_language(each, CHINESE) for each in told) if ENGLISH.search(said)] == []
 
 
 def test_what_nobody_can_ask_about_is_not_started_and_the_reason_is_told(config: Config) -> None:

@@ -13,9 +13,10 @@ from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.errors import DriverMissing
 from cmgr.host.host import Host
+from cmgr.sentences.sentence import say
 from cmgr.vendor import Given, OpenUnits
 
-_UNDER_WAY = "nvidia-smi still resets GPUs"
+_UNDER_WAY = say("back.under-way", tool="nvidia-smi", chips="GPUs")
 
 
 def give_back(settings: Nvml, state: Path, open_units: OpenUnits, host: Host) -> Iterator[Given]:
@@ -25,7 +26,8 @@ def give_back(settings: Nvml, state: Path, open_units: OpenUnits, host: Host) ->
     with suppress(DriverMissing):  # The driver is gone; its tool is perhaps not.
         settings = in_its_root(settings, libraries.find(libraries.Where(WANTED, settings.library)))
     if promises.trouble:
-        yield Given("", "what resets of GPUs had taken away is not given back", promises.trouble, "look at it yourself")
+        text = say("back.not-given-back", chips="GPUs")
+        yield Given(text, promises.trouble, say("back.look-at-it"))
     if promises.all.units:
         yield from _units(promises, open_units)
     if promises.all.persistent:
@@ -39,28 +41,29 @@ def give_back(settings: Nvml, state: Path, open_units: OpenUnits, host: Host) ->
 def _units(promises: Promises, open_units: OpenUnits) -> Iterator[Given]:
     owed = promises.all.units
     if promises.is_under_way():
-        yield from (Given(name, f"{name} is not started", _UNDER_WAY) for name in owed)
+        yield from (Given(say("back.not-started", name=name), _UNDER_WAY) for name in owed)
         return
     with closing(Units((), open_units, promises)) as units:
         started, failed = units.start_once()
     for name in reversed(owed):
         if name in failed:
-            yield Given(name, f"{name} is not started", failed[name])
+            yield Given(say("back.not-started", name=name), failed[name])
         else:
-            yield Given(name, f"{name} runs" if name in started else f"{name} is not there any more")
+            is_there = name in started
+            yield Given(say("back.runs", name=name) if is_there else say("back.not-there", name=name))
 
 
 def _persistence(settings: Nvml, promises: Promises, host: Host) -> Given:
     owed, seconds = promises.all.persistent, settings.reset_timeout.total_seconds()
-    who, typed = f"the persistence mode of {', '.join(owed)}", f"type: nvidia-smi -pm 1 -i {','.join(owed)}"
-    why = _UNDER_WAY
+    typed = say("back.type", command=f"nvidia-smi -pm 1 -i {','.join(owed)}")
+    why: str = _UNDER_WAY
     if not promises.is_under_way():
         tool = Tool(settings.tool, host)
         why = done(lambda: tool.persist(owed, seconds, on=True), seconds)
     if not why:
         promises.keep(Promised(persistent=owed))
-        return Given(who, f"{who} is on again")
-    return Given(who, f"{who} is not on again", why, typed)
+        return Given(say("back.persistence-on", names=owed))
+    return Given(say("back.persistence-off", names=owed), why, typed)
 
 
 def _settings(settings: Nvml, promises: Promises, host: Host) -> Iterator[Given]:
@@ -71,8 +74,9 @@ def _settings(settings: Nvml, promises: Promises, host: Host) -> Iterator[Given]
         failed = set_again(Tool(settings.tool, host), promises, buses, seconds)
     for promise in owed:
         bus, option, value = promise.split()
-        who, typed = f"the {NAMES[option]} of {bus}", f"type: nvidia-smi {option} {value} -i {bus}"
         if promise in failed:
-            yield Given(who, f"{who} is not as it was", failed[promise], typed)
+            typed = say("back.type", command=f"nvidia-smi {option} {value} -i {bus}")
+            text = say("back.not-as-it-was", setting=NAMES[option], name=bus)
+            yield Given(text, failed[promise], typed)
         else:
-            yield Given(who, f"{who} is as it was")
+            yield Given(say("back.as-it-was", setting=NAMES[option], name=bus))

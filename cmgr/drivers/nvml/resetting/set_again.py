@@ -5,6 +5,7 @@ from functools import partial
 
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.tool import Tool, done
+from cmgr.sentences.sentence import say
 
 NAMES = {"-pl": "power limit", "-c": "compute mode", "-am": "accounting mode"}
 
@@ -18,7 +19,7 @@ def set_again(tool: Tool, promises: Promises, buses: Collection[str], seconds: f
             continue
         if why := done(partial(tool.set, bus, option, value, seconds), seconds):
             typed = f"nvidia-smi {option} {value} -i {bus}"
-            failed[promise] = f"the {NAMES[option]} of {bus} is not as it was: {why} (hint: type: {typed})"
+            failed[promise] = say("back.set-again-failed", setting=NAMES[option], name=bus, why=why, command=typed)
         else:
             promises.keep(Promised(settings=(promise,)))
     return failed
