@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.network import trusting
 from cmgr.config.receivers import Receiver, address_of, secret_of
 from cmgr.config.settings import Metrics
 from cmgr.errors import CmgrError
+from cmgr.network import trusting
 from cmgr.sentences.sentence import CHINESE, chained, in_language
 from cmgr.service.door.claim import claim, refuse_if_live
 from cmgr.service.door.http.secured import Passwords, Tls
