@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from cmgr.errors import ServiceDown, ServiceHangs
-from cmgr.sentences.sentence import ENGLISH, say
+from cmgr.sentences.sentence import say, targets
 
 SECONDS = 10.0
 LIMIT = 64 * 1024 * 1024
@@ -80,14 +80,11 @@ class Door:
 
 
 async def told_in(language: str, target: str, ask: Callable[[str], Awaitable[Told]]) -> Told:
-    """Return the answer in this language; a service that was not restarted after an update takes none."""
-    if language == ENGLISH:
-        return await ask(target)
-    told = await ask(f"{target}{'&' if '?' in target else '?'}lang={language}")
-    if told.status != 400:
-        return told
-    plain = await ask(target)  # Whatever it cannot read it does not do.
-    return told if plain.status == 400 else plain
+    """Return the answer in this language."""
+    first, *others = targets(target, language)
+    told = await ask(first)
+    again = [await ask(other) for other in others] if told.status == 400 else []
+    return next((other for other in again if other.status != 400), told)
 
 
 def _head(received: bytes) -> tuple[int, dict[bytes, bytes]]:

@@ -34,6 +34,8 @@ def test_whoever_reads_chinese_is_refused_in_chinese_and_told_what_to_do(service
     assert (told.code, told.err) == (1, "cmgr: 无法解除芯片 5 的隔离：它没有被隔离\n提示：cmgr chips\n")
     told = service.cmgr("isolate", "99", "--reason", "its fan is loud")
     assert told.err == "cmgr: 无法隔离：没有芯片 99\n提示：本机有芯片 0-7\n"
+    told = service.cmgr("slot", "create", "a b", "--count", "1")
+    assert told.err.startswith("cmgr: 无法"), "also of what cannot be understood"
 
 
 @pytest.mark.usefixtures("chinese")

@@ -12,12 +12,12 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cmgr.errors import BadRequest, CmgrError, ConfigError, ServiceDown, ServiceHangs
-from cmgr.sentences.sentence import ENGLISH, in_language, language_of, say, sentence
+from cmgr.sentences.sentence import in_language, language_of, say, sentence, targets
 from cmgr.shortcut import locale
 
 if TYPE_CHECKING:
@@ -56,12 +56,7 @@ def get(path: str | os.PathLike[str], what: str, patience: Patience = USUAL) -> 
 
 def told(path: str | os.PathLike[str], what: str) -> dict[str, object]:
     """Return the same with its sentences in the language of whoever types."""
-    language = language_of(locale())
-    if language != ENGLISH:
-        # A service that is older than this command line takes no language, until it is restarted.
-        with contextlib.suppress(BadRequest):
-            return get(path, f"{what}{'&' if '?' in what else '?'}lang={language}")
-    return get(path, what)
+    return _spoken(what, lambda target: get(path, target))
 
 
 def status(path: str | os.PathLike[str], patience: Patience = USUAL) -> "shapes.Status":
@@ -71,12 +66,18 @@ def status(path: str | os.PathLike[str], patience: Patience = USUAL) -> "shapes.
 
 def order(path: str | os.PathLike[str], do: str, **args: object) -> dict[str, object]:
     """Return what the service answers to this order, in the language of whoever types. Blocks and raises as `get`."""
-    language = language_of(locale())
-    if language != ENGLISH:
-        # As above; and it does nothing that it cannot read.
-        with contextlib.suppress(BadRequest):
-            return post(path, f"orders/{do}", **args, lang=language)
-    return post(path, f"orders/{do}", **args)
+    return _spoken(f"orders/{do}", lambda target: post(path, target, **args))
+
+
+def _spoken(target: str, ask: Callable[[str], dict[str, object]]) -> dict[str, object]:
+    first, *others = targets(target, language_of(locale()))
+    try:
+        return ask(first)
+    except BadRequest:
+        for other in others:
+            with contextlib.suppress(BadRequest):
+                return ask(other)
+        raise
 
 
 def post(path: str | os.PathLike[str], what: str, **args: object) -> dict[str, object]:
