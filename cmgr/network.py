@@ -89,9 +89,10 @@ def bounded(client: Client, seconds: float) -> Iterator[threading.Event]:
 
 def cut(client: Client) -> None:
     """Make the call under way fail at once. Any thread."""
+    line = client.sock  # Whoever calls may close it meanwhile.
     with suppress(OSError):
-        if client.sock is not None:
-            client.sock.shutdown(socket.SHUT_RDWR)
+        if line is not None:
+            line.shutdown(socket.SHUT_RDWR)
 
 
 def plainly(error: Exception) -> str:
