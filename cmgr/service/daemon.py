@@ -53,7 +53,7 @@ from cmgr.service.parts.database import Database
 from cmgr.service.parts.device_rules import DeviceRules
 from cmgr.service.parts.exports import Exports
 from cmgr.service.parts.hangs import Hangs
-from cmgr.service.parts.looks import Looks
+from cmgr.service.parts.looking import Looks
 from cmgr.service.parts.quarter import Quarter
 from cmgr.service.parts.ranks import Ranks
 from cmgr.service.parts.ready import Ready

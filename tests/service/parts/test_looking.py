@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from cmgr.model.values.node import Node
-from cmgr.service.parts.looks import Looks
+from cmgr.service.parts.looking import Looks
 from tests.model.builders import container, key
 from tests.support.waiting import eventually
 
