@@ -56,8 +56,8 @@ SAYING = frozenset(
 )
 """Folders that say which file it is where another one has its name: whose driver, the values of a thing, its view."""
 
-ALIKE = frozenset({"around.py", "chips.py", "files.py", "rows.py", "schema.py", "words.py"})
-"""Names that stand twice all the same. To become fewer."""
+ALIKE = frozenset({"schema.py"})
+"""Names that stand twice all the same: of the settings, and of the database. To become fewer."""
 
 
 @cache
