@@ -138,6 +138,7 @@ def test_real_containers_that_cannot_be_made_are_an_error_when_asked_for(folder:
 
 @pytest.mark.docker
 def test_the_demo_with_real_containers_tells_the_same_story_and_leaves_nothing(dockerd: Dockerd, folder: Path) -> None:
+    empty(dockerd)
     running = demo("--runtime", "docker", folder=folder, CMGR_DOCKER_SOCKET=dockerd.socket)
     shown, remarks = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, remarks
@@ -157,6 +158,13 @@ def test_the_demo_with_real_containers_tells_the_same_story_and_leaves_nothing(d
     finally:
         client.close()
     assert_nothing_is_left(dockerd)
+
+
+def empty(dockerd: Dockerd) -> None:
+    """Remove what tests before this one have left on their daemon: the demo refuses where others ask for chips."""
+    with closing(dockerd.client()) as client:
+        for container in client.containers(all=True):
+            client.remove_container(container, force=True)
 
 
 def assert_nothing_is_left(dockerd: Dockerd) -> None:
