@@ -1,0 +1,26 @@
+"""A disk whose writes and syncs fail, for processes that are started with it."""
+
+from pathlib import Path
+
+from tests.fakes.preloaded import Preloaded
+
+SOURCE = Path(__file__).with_name("failing.c")
+
+LAST = 0xFFFF
+
+
+class FailingDisk(Preloaded):
+    """Compiled in `folder`. Processes with this `environment` see `under` on a disk that fails when told so."""
+
+    def __init__(self, folder: Path, under: Path) -> None:
+        super().__init__(folder, SOURCE, "FAILING_DISK")
+        self.environment = {**self.environment, "FAILING_UNDER": f"{under}/"}
+
+    def fail(self, error: int, first: int = 1, last: int = LAST) -> None:
+        """Let writes and syncs end with this errno, from the `first` to the `last`, counted from now."""
+        self.well()
+        self.put(error << 32 | last << 16 | first)
+
+    def well(self) -> None:
+        """Let all succeed again."""
+        self.put(0)
