@@ -10,7 +10,7 @@ import pytest
 from cmgr.drivers.program.launch import drivers_of
 from tests.fakes.dcmi import hosts
 from tests.sick.lively_dockerd import LivelyDockerd
-from tests.sick.wellbeing import recovered, survived, until_told, well
+from tests.sick.wellbeing import recovered, survived, until_told
 from tests.support.figures import Figures
 from tests.support.service import LATER, NOW, Service
 from tests.support.waiting import eventually
