@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING
 
-from bench.cases.idle import processor
+from bench.cases.idle import SECONDS, processor
 from bench.cases.page import CODE, VIEWERS, WATCH, served
 from bench.report.figures import Figure, quantile
 from bench.service import Plan, Service
@@ -33,7 +33,6 @@ CHANGES, RECOVERIES = 100, 3
 REST = 0.4
 """Seconds after a change, so that the next one begins when nothing is left of it."""
 
-SECONDS = 30.0
 HOUR, MEASURED, AT_ONCE = 3600, 10, 30
 """Seconds of what a tab keeps, and between two measurements; so many of them are told over one connection."""
 

@@ -212,6 +212,11 @@ def _ring(node: Node, ring: Ring) -> "shapes.Ring":
 
 def chips(node: Node) -> "list[shapes.Chip]":
     """Return every chip with its health, its active faults, and who uses it."""
+    return [*_chips(node)]
+
+
+@kept
+def _chips(node: Node) -> "Sequence[shapes.Chip]":
     users: dict[ChipId, list[str]] = {}
     for row in (row for row in containers(node) if row["status"] != DOWN):
         for chip in row["chips"]:

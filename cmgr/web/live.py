@@ -16,13 +16,18 @@ from cmgr.web.door import Door, told_in
 BEAT_SECONDS = 2.0
 """So often each page hears that it is shown news: what is silent for longer counts as gone (main.js)."""
 
-LOOK_SECONDS = 1.0
-"""How often it is asked whether anything is new; the service says no in microseconds."""
+LOOK_SECONDS = 2.0
+"""How often it is asked whether anything is new that no line tells of: each question costs the service a millisecond.
+That the service has ended is heard at once.
+"""
+
+AGAIN_SECONDS = 1.0
+"""Until it is tried again to hear of what happens, after that has ended."""
 
 LEAST_SECONDS = 0.15
 """Between two looks, however much happens: each whole picture costs the service milliseconds."""
 
-ANSWER_SECONDS = 3.0
+ANSWER_SECONDS = 2.5
 """A service that does not answer for so long is told as away, within 5 s."""
 
 MEASURE_SECONDS = 10.0
@@ -78,8 +83,7 @@ class Live:
         try:
             yield b"retry: 1000\n\n"
             while len(viewer.lines) <= MOST_NOTES:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(viewer.bell.wait(), BEAT_SECONDS)
+                await _rings(viewer.bell, BEAT_SECONDS)
                 viewer.bell.clear()
                 picture, viewer.picture = viewer.picture, b""
                 # The lines first: a picture is never older than what was told before it.
@@ -111,8 +115,7 @@ class Live:
             # That nothing is new costs nobody anything, and must not keep the next news waiting.
             if await self._looked():
                 await asyncio.sleep(LEAST_SECONDS)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+            await _rings(self._news, LOOK_SECONDS)
 
     async def _looked(self) -> bool:
         """Show how things are. Return whether the service had to make a picture for that."""
@@ -138,7 +141,8 @@ class Live:
                     if line:
                         for viewer in self._viewers:
                             viewer.tell(event("note", line))
-            await asyncio.sleep(LOOK_SECONDS)
+            self._news.set()
+            await asyncio.sleep(AGAIN_SECONDS)
 
     async def _measure(self) -> None:
         while True:
@@ -166,6 +170,14 @@ class Live:
         self._picture = picture
         for viewer in self._viewers:
             viewer.show(picture)
+
+
+async def _rings(bell: asyncio.Event, seconds: float) -> None:
+    """Wait for it, at most so long."""
+    # `asyncio.wait_for` of Python 3.11 swallows an end that comes in the moment in which the bell rings.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await bell.wait()
 
 
 def event(name: str, data: bytes) -> bytes:

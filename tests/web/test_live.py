@@ -83,6 +83,25 @@ def test_news_is_asked_for_at_once_while_the_looks_before_it_found_nothing_new(
         pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
 
 
+def test_that_the_service_has_ended_is_heard_before_the_next_look(
+    still: Still, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def watch() -> None:
+        watching = live.Live(Door(str(tmp_path / "door.sock"))).watch()
+        while not still.server.followed():
+            await anext(watching)
+        await still.looked_at(1)
+        monkeypatch.setattr(live, "LOOK_SECONDS", 2 * PATIENCE)
+        await still.looked_at(still.looks)
+        still.close()
+        while b"event: away" not in await anext(watching):
+            pass
+        await watching.aclose()  # type: ignore[attr-defined]  # It is a generator.
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
+
+
 def watched(door: Path, language: str, name: str) -> Any:
     """Return what the first event of this name says to one who watches in this language."""
     head = f"event: {name}\ndata: ".encode()
