@@ -207,9 +207,9 @@ def sentence(text: str, told: Mapping[str, Any]) -> Sentence:
 
 
 def _part(arg: Arg) -> Part:
-    if isinstance(arg, timedelta):
-        return arg.total_seconds()
-    return arg if isinstance(arg, str | int) else [_part(each) for each in arg]
+    if isinstance(arg, (str, int)):  # A union takes three times as long.
+        return arg
+    return arg.total_seconds() if isinstance(arg, timedelta) else [_part(each) for each in arg]
 
 
 def _plain(part: Part) -> Any:
@@ -248,11 +248,18 @@ def pieces(language: str, id_: str) -> tuple[tuple[str, str, str], ...]:
 
 
 def _rendered(language: str, id_: str, args: Mapping[str, Part]) -> str:
-    told = ((text, _shown(language, kind, args[name]) if name else "") for text, name, kind in pieces(language, id_))
-    return "".join(part for piece in told for part in piece)
+    # A plain loop: a fault that stops eight containers says thirty sentences before the first stop is out.
+    told = []
+    for text, name, kind in pieces(language, id_):
+        told.append(text)
+        if name:
+            told.append(_shown(language, kind, args[name]))
+    return "".join(told)
 
 
 def _shown(language: str, kind: str, part: Any) -> str:
+    if not kind:
+        return in_language(part, language) if isinstance(part, str) else str(part)
     if "|" in kind:
         one, _, many = kind.partition("|")
         return one if (part if isinstance(part, int) else len(part)) == 1 else many
@@ -262,9 +269,7 @@ def _shown(language: str, kind: str, part: Any) -> str:
         told = [in_language(each, language) for each in part]
         before = [_BETWEEN["list"][language].join(told[:-1]), *told[-1:]] if kind in ("and", "or") else told
         return _BETWEEN[kind][language].join(filter(None, before))
-    if kind and kind != "word":
-        return str(KINDS[kind][language](part))
-    return in_language(part, language) if isinstance(part, str) else str(part)
+    return in_language(part, language) if kind == "word" else str(KINDS[kind][language](part))
 
 
 _BETWEEN: Mapping[str, Mapping[str, str]] = {

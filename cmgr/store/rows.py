@@ -245,7 +245,8 @@ def _cell_of(get: Callable[[Any], Any], form: Form) -> Callable[[Any], Any]:
     put = form.put
     found = get if put is _same else lambda value: put(get(value))
     if not form.kind:
-        return lambda value: None if (parts := found(value)) is None else compact(parts)
+        # Most lists are empty, and to make JSON of one takes as long as all else of its row.
+        return lambda value: None if (parts := found(value)) is None else compact(parts) if parts else "[]"
     if form.kind == "INTEGER":
         return lambda value: number(found(value))
     return (lambda value: text(found(value))) if form.kind == "TEXT" and put is _same else found
