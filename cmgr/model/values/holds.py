@@ -150,7 +150,7 @@ class Attempt:
     told: ThisLife[datetime | None] = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # Without slots: it is copied all the time.
 class Hold:
     """The written promise: cmgr stopped this container, or it died by itself, and cmgr will start it again.
 

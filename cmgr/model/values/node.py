@@ -94,7 +94,7 @@ class Restraint:
     waived: frozenset[RingId] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # Without slots: it is copied all the time.
 class Node:
     """Everything cmgr knows and has promised.
 
