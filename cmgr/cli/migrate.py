@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from cmgr import atomic
 from cmgr.cli.options import NEEDED, option
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, ConfigError, chain, sentence
+from cmgr.errors import CmgrError, ConfigError
 from cmgr.frozen import dataclass
-from cmgr.shortcut import DEFAULT_CONFIG
+from cmgr.sentences.sentence import chained, language_of, parts, say
+from cmgr.shortcut import DEFAULT_CONFIG, locale
 from cmgr.view.text import render
 
 if TYPE_CHECKING:
@@ -55,20 +56,18 @@ def migrate(options: MigrateOptions) -> None:
     from cmgr.migration.text import file_text
 
     target = Path(DEFAULT_CONFIG) if options.output is None else options.output.absolute()
-    mistakes: list[str] = []
+    mistakes, language = list[str](), language_of(locale())
     migration = _migration(options, mistakes)
     migration, faults = _with_faults(options, migration, target.parent, mistakes)
-    names = [str(path) if str(path) != "-" else "standard input" for path in options.unit]
+    names = [_named(path) for path in options.unit]
     if mistakes:
-        why = (
-            mistakes[0].removeprefix(f"cannot read {names[0]}: ") if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-        )
-        raise ConfigError(f"cannot migrate {', '.join(names)}: {why}", mistakes=tuple(mistakes))
+        why = mistakes[0] if len(mistakes) == 1 else say("config.mistakes", count=len(mistakes))
+        raise ConfigError(say("migrate.cannot", names=names, why=why), mistakes=tuple(mistakes))
     if options.output is None:
         first = [install_command(str(faults.source), str(faults.target))] if faults else []
-        out.lines(file_text(migration, names, first).splitlines())
+        out.lines(file_text(migration, names, first, language).splitlines())
         return
-    written = {target: file_text(migration, names)}
+    written = {target: file_text(migration, names, language=language)}
     if faults and not _same(faults.source, faults.target):
         written[faults.target] = faults.text
     _write(written, options.force)
@@ -85,14 +84,13 @@ def _migration(options: MigrateOptions, mistakes: list[str]) -> "Migration":
             texts[file.path] = _text(Path(file.path))
         except CmgrError as error:
             if file.needed:
-                mistakes.append(f"{file.at}: {chain(error)}")
+                mistakes.append(say("migrate.of-file", path=file.at, what=chained(error)))
     found = of.migrate(sources, texts)
     if sources:
         mistakes += found.mistakes
     if options.observe:
-        found = replace(
-            found, chosen=(of.Chosen("observe", True, "--observe: decide and record, and do nothing"), *found.chosen)
-        )
+        observe = of.Chosen("observe", True, say("migrate.observe", flag="--observe"))
+        found = replace(found, chosen=(observe, *found.chosen))
     return replace(found, differs=(*found.differs, *_overlooked(options.unit)))
 
 
@@ -101,9 +99,13 @@ def _sources(paths: Sequence[Path], mistakes: list[str]) -> "Iterator[Source]":
 
     for path in paths:
         try:
-            yield Source(path.name if str(path) != "-" else "standard input", _text(path))
+            yield Source(path.name if str(path) != "-" else _named(path), _text(path))
         except CmgrError as error:
-            mistakes.append(chain(error))
+            mistakes.append(chained(error))
+
+
+def _named(path: Path) -> str:
+    return str(path) if str(path) != "-" else say("migrate.standard-input")
 
 
 def _text(path: Path) -> str:
@@ -115,13 +117,14 @@ def _text(path: Path) -> str:
             with path.open("rb") as file:
                 data = file.read(MOST + 1)
     except (OSError, ValueError) as error:
-        raise CmgrError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        why = getattr(error, "strerror", None) or str(error)
+        raise CmgrError(say("migrate.unread", path=str(path), why=why)) from None
     if len(data) > MOST:
-        raise CmgrError(f"cannot read {path}: it is larger than {MOST} bytes")
+        raise CmgrError(say("migrate.unread", path=str(path), why=say("migrate.larger", most=MOST)))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise CmgrError(f"cannot read {path}: it is not UTF-8") from None
+        raise CmgrError(say("migrate.unread", path=str(path), why=say("migrate.no-utf-8"))) from None
 
 
 def _overlooked(units: Sequence[Path]) -> Iterator[str]:
@@ -131,7 +134,7 @@ def _overlooked(units: Sequence[Path]) -> Iterator[str]:
         with suppress(OSError):
             missed = sorted(p.name for p in directory.glob("*.conf") if p.absolute() not in named)
             if missed:
-                yield f"drop-ins in {directory} were not named and not read: {', '.join(missed)}"
+                yield say("migrate.overlooked", directory=str(directory), names=missed)
 
 
 def _with_faults(
@@ -151,10 +154,13 @@ def _with_faults(
         text = trust.read(str(path))
         read = table.parse_table(text, str(path))
     except ConfigError as error:
-        several = len(error.mistakes) > 1
-        mistakes += [f"{path}: {mistake}" for mistake in error.mistakes] if several else [sentence(error)]
-        if not path.exists() and options.fault_config is None:
-            mistakes[-1] += "; --fault-config names where it lies now"
+        if len(error.mistakes) > 1:
+            mistakes += [say("migrate.of-file", path=str(path), what=mistake) for mistake in error.mistakes]
+            return migration, None
+        told = chained(error)
+        told = say("word.hinted", what=told, hint=error.hint) if error.hint else told
+        gone = not path.exists() and options.fault_config is None
+        mistakes.append(parts([told, say("migrate.where-now", option="--fault-config") if gone else ""]))
         return migration, None
     return of.with_fault_table(migration, read, str(path), str(target)), FaultFile(path, text, target)
 
@@ -170,13 +176,14 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
     """Write each file whole or not at all. Without `force` none is written where one is there already."""
     there = [path for path in texts if os.path.lexists(path)]
     if there and not force:
-        names = " and ".join(str(path) for path in there)
-        raise CmgrError(f"cannot write {names}: there already", hint="--force replaces what is there")
+        told = say("migrate.there-already", paths=[*map(str, there)])
+        raise CmgrError(told, hint=say("migrate.force", option="--force"))
     for path, text in texts.items():
         try:
             put(path, text, force)
         except OSError as error:
-            raise CmgrError(f"cannot write {path}: {error.strerror}") from None
+            why = error.strerror or str(error)
+            raise CmgrError(say("error.cannot-write-to", path=str(path), why=why)) from None
 
 
 def put(path: Path, text: str, force: bool) -> None:
@@ -198,12 +205,12 @@ def _group(path: Path) -> int:
 
 
 def _report(migration: "Migration", written: Mapping[Path, str], config: Path) -> None:
-    from cmgr.migration.text import parts
+    from cmgr.migration import text
 
-    out.lines(f"{path} is written" for path in written)
-    for head, sentences in parts(migration):
-        out.lines(["", head])
+    out.lines(out.spoken(say("migrate.written", path=str(path))) for path in written)
+    for head, sentences in text.parts(migration):
+        out.lines(["", out.spoken(head)])
         for told in sentences:
-            first, *rest = render.wrapped(told, out.width() - 4)
+            first, *rest = render.wrapped(out.spoken(told), out.width() - 4)
             out.lines([f"  - {first}", *(f"    {line}" for line in rest)])
-    out.lines(["", f"next: cmgr check --config {config}"])
+    out.lines(["", out.spoken(say("migrate.next", command=f"cmgr check --config {config}"))])

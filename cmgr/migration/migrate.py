@@ -3,7 +3,9 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import PurePosixPath
+from typing import cast
 
 from cmgr.config.schema import settings
 from cmgr.config.tables.catalog import missing_levels
@@ -12,6 +14,7 @@ from cmgr.frozen import dataclass
 from cmgr.migration.reference import CLUSTER_FLAGS, NUMBER_FLAGS, PROGRAM, CommandLine, Flag, command_line, unset
 from cmgr.migration.unit import leftovers
 from cmgr.migration.unit_file import Source, Unit, command, environment_file, environment_line, parsed
+from cmgr.sentences.sentence import say
 
 DEFAULT_LOG = "/var/log/mindx-dl/container-manager/container-manager.log"
 OUR_LOG = "/var/log/cmgr/cmgr.log"
@@ -20,7 +23,7 @@ OUR_LOG = "/var/log/cmgr/cmgr.log"
 LEVELS = {-1: "debug", 0: "info", 1: "warning", 2: "error", 3: "error"}
 DOCKER_SOCKET = "/run/docker.sock"
 
-_NO_START = f"there is no ExecStart=: name the unit file of {PROGRAM} first, then its drop-ins"
+_NO_START = say("migrate.no-start", key="ExecStart=", program=PROGRAM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,8 @@ def migrate(sources: Sequence[Source], environment_texts: Mapping[str, str]) -> 
         try:
             settings()[choice.key].kind.take(choice.value)
         except ValueError as error:
-            mistakes.append(f"{choice.why}: must be {error}")
-    differs = [f"${name} is set nowhere that this command looks: taken as empty" for name in unknown]
+            mistakes.append(say("migrate.must-be", flag=choice.why, allowed=error.args[0]))
+    differs = [say("migrate.set-nowhere", name=f"${name}") for name in unknown]
     return Migration(
         tuple(chosen),
         (*differs, *_differs(flags)),
@@ -98,7 +101,8 @@ def _environment(unit: Unit, texts: Mapping[str, str], mistakes: list[str]) -> d
         try:
             found.update(environment_line(assignment))
         except ValueError as error:
-            mistakes.append(f"{assignment.at}: cannot read Environment=: {error}")
+            why = error.args[0]
+            mistakes.append(say("migrate.cannot-read", at=assignment.at, key="Environment=", why=why))
     # As systemd has it, files override lines, and later ones earlier ones.
     for assignment in unit.of("Service", "EnvironmentFile"):
         found.update(environment_file(texts.get(assignment.value.removeprefix("-"), "")))
@@ -110,16 +114,15 @@ def _command_line(
 ) -> tuple[CommandLine | None, list[str]]:
     starts = unit.of("Service", "ExecStart")
     if len(starts) != 1:
-        several = ", ".join(a.at for a in starts)
-        why = f"there are several ExecStart= ({several}): a drop-in begins with an empty one" if starts else _NO_START
-        mistakes.append(why)
+        several = [a.at for a in starts]
+        mistakes.append(say("migrate.several-starts", key="ExecStart=", at=several) if starts else _NO_START)
         return None, []
     try:
         words, unknown = command(starts[0].value, environment)
         unknown += unset(words, environment)
         return command_line(words, environment), sorted(set(unknown))
     except ValueError as error:
-        mistakes.append(f"{starts[0].at}: cannot use ExecStart=: {error}")
+        mistakes.append(say("migrate.cannot-use", at=starts[0].at, key="ExecStart=", why=error.args[0]))
         return None, []
 
 
@@ -133,10 +136,11 @@ def _of_flags(flags: Mapping[str, Flag]) -> Iterator[Chosen | str]:
             try:
                 numbers[name] = int(flags[name].value, 0)
             except ValueError:
-                yield f"{flags[name]}: must be a whole number"
+                yield say("migrate.must-be", flag=str(flags[name]), allowed=say("migrate.whole-number"))
                 continue
             if not least <= numbers[name] <= most:
-                yield f"{flags[name]}: must be from {least} to {most}, as the reference has it"
+                allowed = say("migrate.from-to", least=least, most=most)
+                yield say("migrate.must-be", flag=str(flags[name]), allowed=allowed)
     yield from _of_log(flags, numbers)
     node = flags.get("nodeID")
     if node is not None and not _no_name(node):
@@ -148,23 +152,25 @@ def _no_name(node: Flag) -> str:
     try:
         settings()["fleet.name"].kind.take(node.value)
     except ValueError as error:
-        return str(error)
+        return cast("str", error.args[0])
     return ""
 
 
 def _chosen(flags: Mapping[str, Flag], name: str, key: str, default: str) -> Chosen:
     if name in flags:
         return Chosen(key, flags[name].value, str(flags[name]))
-    return Chosen(key, default, f"no -{name}, which is {default} then")
+    return Chosen(key, default, say("migrate.no-flag", name=name, default=default))
 
 
 def _of_runtime(flags: Mapping[str, Flag]) -> Iterator[Chosen | str]:
     flag = flags.get("runtimeType") or flags.get("runtimeMode")
     named = flag.value if flag else "docker"
     if named not in ("docker", "containerd"):
-        yield f"{flag}: must be docker or containerd"
+        allowed = say("word.either", parts=["docker", "containerd"])
+        yield say("migrate.must-be", flag=str(flag), allowed=allowed)
         return
-    yield Chosen("runtimes", [named], str(flag) if flag else "no -runtimeType, which is docker then")
+    none = say("migrate.no-flag", name="runtimeType", default="docker")
+    yield Chosen("runtimes", [named], str(flag) if flag else none)
     path = flags.get("sockPath")
     # Given containerd and no path, newer versions would have looked for it behind Docker's socket.
     if path and not (named == "containerd" and path.value == DOCKER_SOCKET):
@@ -175,8 +181,9 @@ def _of_log(flags: Mapping[str, Flag], numbers: Mapping[str, int]) -> Iterator[C
     if numbers.get("logLevel") in LEVELS:
         yield Chosen("log.level", LEVELS[numbers["logLevel"]], str(flags["logLevel"]))
     if any(name in flags for name in ("logPath", "maxAge", "maxBackups")):
-        why = str(flags["logPath"]) if "logPath" in flags else f"no -logPath, which is {DEFAULT_LOG} then"
-        yield Chosen("log.file", OUR_LOG, f"{why}; a file of cmgr's own, where its unit may write")
+        none = say("migrate.no-flag", name="logPath", default=DEFAULT_LOG)
+        why = str(flags["logPath"]) if "logPath" in flags else none
+        yield Chosen("log.file", OUR_LOG, say("migrate.own-file", why=why))
 
 
 def _fault_file(flag: Flag | None, unit: Unit) -> str:
@@ -190,57 +197,55 @@ def _fault_file(flag: Flag | None, unit: Unit) -> str:
 def _differs(flags: Mapping[str, Flag]) -> Iterator[str]:
     value = {name: flag.value for name, flag in flags.items()}
     if value.get("ctrStrategy") == "singleRecover":
-        yield (
-            "where the other chips of a ring are in use, its reset waits until they are free, and cmgr status says so; "
-            "after 10 minutes of that their containers are stopped too, and started again (reset.widen_after)"
-        )
+        length, setting = timedelta(minutes=10), "reset.widen_after"
+        yield say("migrate.rings-wait", command="cmgr status", length=length, setting=setting)
     if "containerd" in (value.get("runtimeType"), value.get("runtimeMode")):
-        yield (
-            "a container of containerd gets its stop signal and 10 s (label cmgr.stop-timeout) before it is killed; "
-            "the reference killed it at once"
-        )
-        yield "containers in the namespace k8s.io are left alone (containerd.skip_namespaces)"
+        length, label = timedelta(seconds=10), "cmgr.stop-timeout"
+        yield say("migrate.stop-signal", runtime="containerd", length=length, label=label)
+        yield say("migrate.left-alone", namespace="k8s.io", setting="containerd.skip_namespaces")
         if value.get("sockPath", DOCKER_SOCKET) == DOCKER_SOCKET:
-            yield f"containerd is looked for on its own socket, not on {DOCKER_SOCKET}, the reference's default"
+            yield say("migrate.own-socket", runtime="containerd", socket=DOCKER_SOCKET)
     else:
-        yield 'the reference knew one runtime at a time; runtimes = ["auto"] takes in containerd too, where it answers'
+        yield say("migrate.one-runtime", setting='runtimes = ["auto"]', runtime="containerd")
     if value.get("logLevel") == "3":
-        yield "there is no level critical: error is the gravest"
+        yield say("migrate.no-critical", level="critical", gravest="error")
     for name, word in (("maxAge", "maxage"), ("maxBackups", "rotate")):
         if name in value:
-            yield f"-{name} {value[name]}: logrotate rotates cmgr's log file; set {word} in /etc/logrotate.d/cmgr"
+            flag = f"-{name} {value[name]}"
+            yield say("migrate.logrotate", flag=flag, word=word, file="/etc/logrotate.d/cmgr")
     if not {"logPath", "maxAge", "maxBackups"} & set(value):
-        yield f"the log goes to the journal (journalctl -t cmgr), not to {DEFAULT_LOG}; log.file adds a file"
+        yield say("migrate.to-journal", command="journalctl -t cmgr", file=DEFAULT_LOG, setting="log.file")
 
 
 def _dropped(line: CommandLine) -> Iterator[str]:
     names = [flag.name for flag in line.flags]
     for number, flag in enumerate(line.flags, start=1):
         if flag.known and flag.name in names[number:]:
-            yield f"{flag}: the same flag comes again, and the last one counts"
+            yield say("migrate.comes-again", flag=str(flag))
         elif flag.name == "nodeID":
             if why := _no_name(flag):
-                yield f"{flag}: cannot be fleet.name, which is {why}"
+                yield say("migrate.no-name", flag=str(flag), setting="fleet.name", allowed=why)
         elif flag.name in CLUSTER_FLAGS:
-            yield f"{flag}: there is no leader; appliances agree over etcd: set fleet.engine, and see docs/fleet.md"
+            setting, page = "fleet.engine", "docs/fleet.md"
+            yield say("migrate.no-leader", flag=str(flag), engine="etcd", setting=setting, page=page)
         elif not flag.known:
-            yield f"{flag}: no flag of the reference that cmgr knows of; look up what it does"
+            yield say("migrate.no-such-flag", flag=str(flag))
     if line.ignored:
-        yield f"{shlex.join(line.ignored)}: behind the first word that is no flag; the reference did not read it either"
+        yield say("migrate.behind", words=shlex.join(line.ignored))
     if line.before:
-        yield f"{shlex.join(line.before)}: stood in front of the program; a drop-in of cmgr's unit can say the like"
+        yield say("migrate.in-front", words=shlex.join(line.before))
 
 
 def with_fault_table(migration: Migration, table: Table, source: str, target: str) -> Migration:
     """Return the migration with the reference's fault table, which lies at `source` and shall lie at `target`."""
-    why = f"the fault table of the reference, {source}"
+    why = say("migrate.the-table", path=source)
     chosen = (
         Chosen("faults.file", target, why),
-        Chosen("faults.mode", "replace", "as with the reference, this table stands in the place of the built-in one"),
-        Chosen("faults.unknown", "NotHandleFault", "a code that is not in it is recorded and shown, and not acted on"),
+        Chosen("faults.mode", "replace", say("migrate.table-replaces")),
+        Chosen("faults.unknown", "NotHandleFault", say("migrate.only-recorded")),
     )
     odd = (*table.warnings, *missing_levels(table))
-    told = (*(f"fault table: {warning}" for warning in odd), *_MERGE)
+    told = (*(say("migrate.of-table", what=warning) for warning in odd), *_MERGE)
     return replace(migration, chosen=(*migration.chosen, *chosen), differs=(*migration.differs, *told))
 
 
@@ -249,14 +254,8 @@ def without_fault_table(migration: Migration) -> Migration:
     return replace(migration, differs=(*migration.differs, _UNKNOWN))
 
 
-_MERGE = (
-    'faults.mode = "merge" lays this table over the built-in one instead; with faults.unknown = "severity" codes that '
-    "are in neither go by the driver's severity",
-)
-_UNKNOWN = (
-    "a fault code in no table was dropped; cmgr goes by the driver's severity and isolates the chip of a major one; "
-    'faults.unknown = "NotHandleFault" only records it'
-)
+_MERGE = (say("migrate.merge", setting='faults.mode = "merge"', other='faults.unknown = "severity"'),)
+_UNKNOWN = say("migrate.unknown", setting='faults.unknown = "NotHandleFault"')
 
 
 def install_command(source: str, target: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from cmgr.config.spelling import quoted
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 PROGRAM = "container-manager"
 
@@ -57,9 +58,10 @@ def command_line(words: Sequence[str], environment: Mapping[str, str]) -> Comman
         # The program may have another name.
         at = 0 if words[1:2] == ["run"] else None
     if at is None:
-        raise ValueError(f"it does not start {PROGRAM}: {quoted(shlex.join(words))}")
+        raise ValueError(say("migrate.does-not-start", program=PROGRAM, words=quoted(shlex.join(words))))
     if words[at + 1 : at + 2] != ["run"]:
-        raise ValueError(f"it does not run the service: {PROGRAM} run, but {quoted(shlex.join(words[at:]))}")
+        found = quoted(shlex.join(words[at:]))
+        raise ValueError(say("migrate.does-not-run", command=f"{PROGRAM} run", words=found))
     flags, ignored = _flags(words[at + 2 :])
     return CommandLine(flags, tuple(words[:at]), ignored)
 
@@ -70,15 +72,16 @@ def _without_shell(words: list[str], environment: Mapping[str, str]) -> list[str
         return words
     option = next((n for n, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), None)
     if option is None or len(words) <= option + 1:
-        raise ValueError(f"what the shell runs does not stand in the unit: {quoted(shlex.join(words))}")
+        raise ValueError(say("migrate.shell-elsewhere", words=quoted(shlex.join(words))))
     script = _REDIRECTION.sub(" ", words[option + 1]).strip().removesuffix(";").removesuffix("&").strip()
     if _AND_MORE.search(script):
-        raise ValueError(f"its shell script does more than start {PROGRAM}: {quoted(words[option + 1])}")
+        raise ValueError(say("migrate.does-more", program=PROGRAM, words=quoted(words[option + 1])))
     script = _SHELL_VARIABLE.sub(lambda m: environment.get(m[1] or m[2], ""), script)
     try:
         found = shlex.split(script)
     except ValueError as error:
-        raise ValueError(f"its shell script cannot be read ({error}): {quoted(words[option + 1])}") from None
+        why = say("migrate.script-unread", why=str(error), words=quoted(words[option + 1]))
+        raise ValueError(why) from None
     return found[1:] if found[:1] in (["exec"], ["nohup"], ["setsid"]) else found
 
 
@@ -103,7 +106,7 @@ def _flag(left: list[str]) -> Flag:
     if not equals and (known or (left and not left[0].startswith("-"))):
         # Of an unknown flag only later versions know whether it takes a value; most do.
         if not left:
-            raise ValueError(f"{quoted(word)} needs a value")
+            raise ValueError(say("migrate.needs-value", flag=quoted(word)))
         value = left.pop(0)
     return Flag(name, value, known)
 

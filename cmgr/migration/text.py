@@ -1,52 +1,60 @@
 """A migration as a commented configuration file, and in words. Pure."""
 
-import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 
 from cmgr.config.schema import settings
 from cmgr.migration.migrate import Chosen, Migration
+from cmgr.sentences.sentence import ENGLISH, in_language, say
+from cmgr.view.text.render import wrapped
 from cmgr.words import one_line
 
 _WIDTH = 100
 
+_WITHIN = ["reset.attempts", "reset.window"]
+
 ALWAYS = (
-    "what cmgr stopped it starts again, also when it was killed or restarted in between",
-    "a stop or start that failed is tried again, with growing waits",
-    "at most 3 resets of a ring in 6 hours, then its faulty chips are isolated with the reason (reset.attempts, "
-    "reset.window); a failed reset is not repeated at once",
-    "the reference counted no faults; cmgr has the rules of the vendor's Kubernetes plugin: one of 42 codes that comes "
-    "again after 2 or 3 times within a day and a reset each time isolates its chip until cmgr release; for a link that "
-    "is down for 20 s the chip gets nothing new and is used on (faults.rules has others; cmgr explain CODE)",
-    "a fault of level SeparateNPU isolates its chip: nothing is started there, containers go on (isolation.on_isolate)",
-    "a container that a person stopped, or that was never started, is not started by cmgr",
-    "one ring's recovery does not wait for another's, but for the reset itself (reset.at_once)",
-)
+    say("migrate.starts-again"),
+    say("migrate.tried-again"),
+    say("migrate.at-most-resets", count=3, length=timedelta(hours=6), settings=_WITHIN),
+    say(
+        "migrate.counted-none", plugin="Kubernetes", codes=42, times=["2", "3"], command="cmgr release",
+        length=timedelta(seconds=20), setting="faults.rules", explain="cmgr explain CODE",
+    ),
+    say("migrate.level-isolates", level="SeparateNPU", setting="isolation.on_isolate"),
+    say("migrate.persons-own"),
+    say("migrate.rings-apart", setting="reset.at_once"),
+)  # fmt: skip
 """The differences that no flag decides; docs/migration.md has the whole list with reasons."""
 
 
-def file_text(migration: Migration, names: Sequence[str], first: Sequence[str] = ()) -> str:
+def file_text(migration: Migration, names: Sequence[str], first: Sequence[str] = (), language: str = ENGLISH) -> str:
     """Return the configuration file. `names`: what it was made of; `first`: commands to type before it is used."""
-    title = f"The configuration of cmgr, made by cmgr migrate of {', '.join(names)}."
-    rest = "Every setting that does not stand here has its default (docs/configuration.md)."
-    lines = [*_comment(title), *_comment(rest)]
+
+    def comment(text: str, first: str = "# ", rest: str = "# ") -> list[str]:
+        told, *more = wrapped(one_line(in_language(text, language)), _WIDTH - len(first))
+        return [f"{first}{told}", *(f"{rest}{line}" for line in more)]
+
+    lines = [*comment(say("migrate.title", command="cmgr migrate", names=names))]
+    lines += comment(say("migrate.defaults", page="docs/configuration.md"))
     if first:
-        lines += ["#", "# Before it is used:", *(f"#   {one_line(command)}" for command in first)]
-    lines += [*_settings(migration.chosen), ""]
+        lines += ["#", *comment(say("migrate.before")), *(f"#   {one_line(command)}" for command in first)]
+    lines += [*_settings(migration.chosen, comment), ""]
     for head, sentences in parts(migration):
-        lines += [f"# {head}", *(line for sentence in sentences for line in _comment(sentence, "# - ", "#   ")), "#"]
+        lines += [*comment(head), *(line for sentence in sentences for line in comment(sentence, "# - ", "#   ")), "#"]
     return "\n".join(lines[:-1]) + "\n"
 
 
 def parts(migration: Migration) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield headings with the sentences below them: what differs, and what was left out."""
     if migration.differs:
-        yield "What differs with this installation:", migration.differs
+        yield say("migrate.differs"), migration.differs
     if migration.dropped:
-        yield "What is not carried over:", migration.dropped
-    yield "What cmgr does otherwise in any case (docs/migration.md):", ALWAYS
+        yield say("migrate.dropped"), migration.dropped
+    yield say("migrate.otherwise", page="docs/migration.md"), ALWAYS
 
 
-def _settings(chosen: Iterable[Chosen]) -> Iterator[str]:
+def _settings(chosen: Iterable[Chosen], comment: Callable[[str], Iterable[str]]) -> Iterator[str]:
     by_key = {choice.key: choice for choice in chosen}
     section = ""
     for key, setting in settings().items():
@@ -58,12 +66,5 @@ def _settings(chosen: Iterable[Chosen]) -> Iterator[str]:
         if at != section:
             section = at
             yield f"[{section}]"
-        yield from _comment(choice.why)
+        yield from comment(choice.why)
         yield f"{name} = {setting.kind.show(setting.kind.take(choice.value))}"
-
-
-def _comment(text: str, first: str = "# ", rest: str = "# ") -> list[str]:
-    return textwrap.wrap(
-        one_line(text), _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False,
-        break_long_words=False,
-    )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cmgr.config.spelling import quoted
 from cmgr.migration.unit_file import Assignment, Unit, words
+from cmgr.sentences.sentence import say
 
 _READ = (("Service", "ExecStart"), ("Service", "EnvironmentFile"), ("Service", "WorkingDirectory"))
 _TELLING = ("Description", "Documentation", "SourcePath")
@@ -15,25 +16,24 @@ def leftovers(unit: Unit) -> tuple[str, ...]:
     """Return a sentence for each setting that is not carried over."""
     rest = [a for a in unit.assignments if (a.section, a.key) not in _READ and a.key not in _TELLING]
     ours = sorted({a.key for a in rest if a.key in _OURS and a.value not in ("", "root")}, key=_OURS.index)
-    told = [f"{', '.join(ours)}: cmgr's own unit says what cmgr needs"] if ours else []
+    told = [say("migrate.own-unit", keys=ours)] if ours else []
     variables = list(dict.fromkeys(name for a in rest if a.key == "Environment" for name in _names(a)))
     go = [name for name in variables if name in _GO]
     if go:
-        told.append(f"environment {', '.join(go)}: for programs in Go, which cmgr is not")
-    told += [
-        f"environment {quoted(name)[1:-1]}: of use to the reference alone" for name in variables if name not in _GO
-    ]
+        told.append(say("migrate.for-go", names=go, language="Go"))
+    others = (quoted(name)[1:-1] for name in variables if name not in _GO)
+    told += [say("migrate.reference-alone", name=name) for name in others]
     return (*told, *(line for a in rest for line in _sentence(a)))
 
 
 def _sentence(assignment: Assignment) -> Iterator[str]:
     shown = f"{assignment.key}={assignment.value}"
     if assignment.section == "Timer" and assignment.key not in _OURS:
-        yield f"{shown}: cmgr needs no timer, it takes in chips that appear later"
+        yield say("migrate.no-timer", setting=shown)
     elif assignment.key == "User" and assignment.value not in ("", "root"):
-        yield f"{shown}: cmgr runs as root, with few capabilities"
+        yield say("migrate.runs-as-root", setting=shown)
     elif assignment.key not in (*_OURS, "Environment") and assignment.value:
-        yield f"{shown}: not carried over; systemctl edit cmgr if cmgr's unit shall say it too"
+        yield say("migrate.not-carried", setting=shown, command="systemctl edit cmgr")
 
 
 def _names(assignment: Assignment) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cmgr.config.spelling import quoted
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 _PREFIXES = "@-:+!|"
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " "}
@@ -59,12 +60,12 @@ def parsed(sources: Sequence[Source]) -> Unit:
 def _assignments(source: Source) -> Iterator[Assignment | str]:
     section = ""
     for number, line in _lines(source.text):
-        at = f"{source.name}, line {number}"
+        at = say("migrate.at-line", file=source.name, line=number)
         key, equals, value = line.partition("=")
         if re.fullmatch(r"\[[^\[\]]+\]", line):
             section = line[1:-1]
         elif not equals or not section:
-            yield f"{at}: {quoted(line)} is no setting in a section, which a unit file is made of"
+            yield say("migrate.no-setting", at=at, line=quoted(line))
         else:
             yield Assignment(section, key.strip(), value.strip(), at)
 
@@ -100,7 +101,7 @@ def words(text: str) -> list[str]:
             word, begun, at = word + _unescaped(escape), True, escape.end()
             continue
         if letter == "\\":
-            raise ValueError(f"{quoted(text[at : at + 2])} is no escape that systemd knows")
+            raise ValueError(say("migrate.no-escape", text=quoted(text[at : at + 2])))
         if quote:
             word, quote = (word, "") if letter == quote else (word + letter, quote)
         elif letter in "\"'":
@@ -112,7 +113,7 @@ def words(text: str) -> list[str]:
             word, begun = "", False
         at += 1
     if quote:
-        raise ValueError(f"a quote is not closed: {quote}")
+        raise ValueError(say("migrate.quote-open", quote=quote))
     return [*found, word] if begun else found
 
 
@@ -122,7 +123,7 @@ def _unescaped(escape: re.Match[str]) -> str:
         return _ESCAPES.get(letter, letter)
     code = int(octal, 8) if octal else int(byte or short or long, 16)
     if not code or code > 0x10FFFF:
-        raise ValueError(f"{escape[0]} is no character")
+        raise ValueError(say("migrate.no-character", text=escape[0]))
     return chr(code)
 
 
@@ -134,7 +135,7 @@ def command(text: str, environment: Mapping[str, str]) -> tuple[list[str], list[
     if "@" in prefix[0]:
         del found[1:2]  # The name that the program shall see instead of its own.
     if ";" in found:
-        raise ValueError("it runs several commands")
+        raise ValueError(say("migrate.several-commands"))
     unknown: list[str] = []
     if ":" not in prefix[0]:
         found = [part for word in found for part in _expanded(word, environment, unknown)]
@@ -145,7 +146,7 @@ def percent(text: str) -> str:
     """Return the text with %% as %. Raises `ValueError` for what else % may stand for: only systemd knows that."""
     other = re.search(r"%[^%]", text.replace("%%", ""))
     if other:
-        raise ValueError(f"what {other[0]} stands for is known to systemd alone: write it out in a copy of the file")
+        raise ValueError(say("migrate.systemd-alone", text=other[0]))
     return text.replace("%%", "%")
 
 

@@ -51,6 +51,7 @@ AREAS = (
     "late",
     "machine",
     "maintenance",
+    "migrate",
     "notice",
     "order",
     "page",

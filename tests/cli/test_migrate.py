@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Home, Outcome
+from tests.sentences.test_chinese_lines import COMMAND, ENGLISH
 
 GUIDE = """\
 [Unit]
@@ -213,9 +214,8 @@ def test_what_is_no_unit_file_is_refused_without_a_traceback(home: Home, made: b
     assert told.err.startswith("cmgr: cannot migrate ")
     assert len(told.err) < 1000
     assert home.cmgr("migrate", "--unit", str(home.folder)).code == 1
-    assert (
-        home.cmgr("migrate", "--unit", "/nowhere").err == "cmgr: cannot migrate /nowhere: No such file or directory\n"
-    )
+    unread = "cmgr: cannot migrate /nowhere: cannot read /nowhere: No such file or directory\n"
+    assert home.cmgr("migrate", "--unit", "/nowhere").err == unread
 
 
 def test_an_environment_file_that_is_not_there_is_a_mistake_only_where_systemd_needs_it(home: Home) -> None:
@@ -233,3 +233,15 @@ def test_a_folder_that_is_not_there_is_an_error(home: Home) -> None:
 def test_the_command_line_needs_a_unit(home: Home) -> None:
     told = home.cmgr("migrate")
     assert (told.code, "--unit" in told.err) == (2, True)
+
+
+@pytest.mark.parametrize("text", [GUIDE, DEPLOYED, BARE, "[Service]\nExecStart=sh\nExecStart=\\q %i\nnonsense", ""])
+def test_whoever_reads_chinese_reads_no_english_sentence(
+    home: Home, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    output = home.folder / "cmgr.toml"
+    faults = str(put(home.folder / "faultCode.json", FAULTS))
+    told = home.cmgr("migrate", "--unit", unit(home, text), "--fault-config", faults, "--output", str(output))
+    shown = told.out + told.err + (output.read_text() if output.exists() else "")
+    assert [line for line in COMMAND.sub("", shown).splitlines() if ENGLISH.search(line)] == []

@@ -73,6 +73,7 @@ NAMES = {
     "RestartNPU",
     "ringRecover",
     "root",
+    "shell",
     "runtimes",
     "SeparateNPU",
     "shutdown",
