@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sentences.test_chinese_lines import COMMAND, ENGLISH
 from tests.support.daemons.dockerd import Dockerd
 from tests.support.waiting import PATIENCE, eventually, rest
 
@@ -73,6 +74,13 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(folder: Path) -> None
     assert "from the database" in remarks
     assert list(folder.iterdir()) == []
     assert services(folder) == set()
+
+
+def test_the_story_is_told_in_chinese_where_the_locale_is_that(folder: Path) -> None:
+    running = demo("--runtime", "sim", folder=folder, LC_ALL="zh_CN.UTF-8")
+    shown, remarks = running.communicate(timeout=PATIENCE)
+    assert (running.returncode, shown.count("$ cmgr status")) == (0, 4), remarks
+    assert [line for line in (shown + remarks).splitlines() if ENGLISH.search(COMMAND.sub("", line))] == []
 
 
 def test_the_demo_on_a_page_prints_a_link_and_leaves_nothing(folder: Path) -> None:

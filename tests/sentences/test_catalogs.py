@@ -23,9 +23,9 @@ COMMAND = re.compile(rf"\b(?:{TOOLS}|usermod|findmnt) [^\s\u2e80-\uffef][^\u2e80
 """In Chinese a command ends where Chinese goes on."""
 
 TYPED = re.compile(
-    r"(?:cmgr [a-z]+ )?--[a-z]+(?:-[a-z]+)*|\b(?:[A-Z]{2,} )*CODE\b|docs/[a-z]+\.md|\[\[[a-z.]+\]\]|\"chip\"|kill -CONT"
+    r"(?:cmgr [a-z]+ )?--[a-z]+(?:-[a-z]+)*|\b(?:[A-Z]{2,} )*CODE\b|docs/[a-z]+\.md|\[\[[a-z.]+\]\]|\"chip\""
     r"|[a-z_]+\.[a-z_-]+(?: ?= ?(?:[a-z]+|NAME))?|[a-z_]+ = (?:[A-Za-z]+|\[|\"\")?|docker compose|\[containers\]"
-    r"|hccn_tool -i 0 -ip -g|-ip -s|chmod a\+x"
+    r"|kill -(?:CONT|9)|hccn_tool -i 0 -ip -g|-ip -s|chmod a\+x"
     r"|depends_on(?:, restart: true)?|CMD \[\"program\", …\]|STOPSIGNAL|TimeoutStartSec="
     r"|systemd-sysv|live-restore|[a-z]+_[a-z_]+|[A-Z][a-z]+…|ReadWritePaths"
 )
@@ -36,6 +36,7 @@ NAMES = {
     "beat",
     "BMC",
     "Bus",
+    "busybox",
     "CDI",
     "cert",
     "CHIP",

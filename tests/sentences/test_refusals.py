@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.cli.founding import steps
+from cmgr.cli.founding.token import members_of, token_of
 from cmgr.config.receivers import Receiver, address_of, secret_of
 from cmgr.config.settings import Metrics
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, ConfigError
 from cmgr.network import trusting
 from cmgr.sentences.sentence import CHINESE, chained, in_language
 from cmgr.service.door.claim import claim, refuse_if_live
@@ -85,6 +87,14 @@ REFUSED: tuple[Callable[[Path], object], ...] = (
     lambda place: address_of(Receiver(url_file=str(file_of(place / "u", "nowhere")))),
     lambda place: secret_of(str(file_of(place / "secret"))),
     lambda place: drive(str(place / "nobody")),
+    lambda _: members_of(["A=10.0.0.1", "b", "c=10.0.0.300", "d=10.0.0.1", "d=10.0.0.1"], addressed=True),
+    lambda _: members_of(["a=10.0.0.1"], addressed=False),
+    lambda _: members_of([], addressed=False),
+    lambda _: token_of("{", "a.join"),
+    lambda _: token_of('{"form": 99}', "a.join"),
+    lambda _: steps.Run(("/nowhere/etcd",)).do(),
+    lambda _: steps.Run(("false",)).do(),
+    lambda place: steps.Write(str(file_of(place / "file") / "a"), "").do(),
     lambda _: guard.address("nowhere"),
     lambda _: guard.address("10.0.0.1:80"),
     lambda _: guard.sent_by_browsers(["a b"]),
@@ -98,7 +108,8 @@ FOREIGN = [*(os.strerror(number) for number in range(1, 134)), "file is not a da
 def test_no_refusal_is_english_where_the_locale_is_chinese(tmp_path: Path, refused: Callable[[Path], object]) -> None:
     with pytest.raises(CmgrError) as caught:
         refused(tmp_path)
-    for said in (chained(caught.value), caught.value.hint):
+    mistakes = caught.value.mistakes if isinstance(caught.value, ConfigError) else ()
+    for said in (chained(caught.value), caught.value.hint, *mistakes):
         told = COMMAND.sub("", in_language(said, CHINESE))
         for words in FOREIGN:
             told = told.replace(words, "")

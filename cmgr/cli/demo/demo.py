@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from cmgr.cli import source
 from cmgr.cli.options import Common, Configured, option
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, chain
+from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import chained, say
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
@@ -81,7 +82,8 @@ def _undisturbed() -> None:
 
 def _leave(directory: Path, *, keep: bool) -> None:
     if keep:
-        out.lines(["", f"kept: {directory}", f"  cmgr history --state-dir {directory / 'state'}"])
+        kept = out.spoken(say("demo.kept", directory=str(directory)))
+        out.lines(["", kept, f"  cmgr history --state-dir {directory / 'state'}"])
     else:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -96,6 +98,6 @@ def _made_real(config: "Config", stack: ExitStack, wish: Containers) -> bool:
     except CmgrError as error:
         if wish is Containers.DOCKER:
             raise
-        out.lines([f"The containers are simulated: {chain(error)}."])
+        out.told([say("demo.simulated", why=chained(error))])
         return False
     return True

@@ -13,6 +13,7 @@ from cmgr.cli.text import out
 from cmgr.config.settings import Config
 from cmgr.drivers import elf
 from cmgr.errors import ContainerError, RuntimeDown, ServiceDown
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import status
 from cmgr.vendor import notations
 
@@ -78,9 +79,9 @@ class Docker:
         try:
             yield
         except APIError as error:
-            raise ContainerError(f"cannot make real containers: {error.explanation}") from error
+            raise ContainerError(say("demo.no-real", why=str(error.explanation))) from error
         except (DockerException, RequestException, OSError) as error:
-            raise RuntimeDown(f"cannot reach Docker on {self._path}") from error
+            raise RuntimeDown(say("demo.no-docker", path=self._path)) from error
 
 
 def _is_over(pid: str) -> bool:
@@ -111,7 +112,7 @@ def make(config: Config, containers: Mapping[str, Iterable[int]], strategy: str,
     """Start these containers; the stack removes them. Raises `ContainerError` when that cannot or should not be."""
     program = busybox()
     if program is None:
-        raise ContainerError("cannot make real containers: there is no busybox here that needs no library")
+        raise ContainerError(say("demo.no-real", why=say("demo.no-busybox")))
     docker = Docker(config.docker.socket)
     version = docker.version()
     docker.tidy()
@@ -120,12 +121,7 @@ def make(config: Config, containers: Mapping[str, Iterable[int]], strategy: str,
     docker.import_image(archive(program))
     for name, chips in containers.items():
         docker.run(name, chips, {"cmgr.strategy": strategy})
-    out.lines(
-        [
-            f"The containers are real ones, of Docker {version}. Their label cmgr.strategy={strategy} has",
-            "cmgr care for them; its own strategy is never, so that it touches nothing else.",
-        ]
-    )
+    out.told([say("demo.real", version=version, label=f"cmgr.strategy={strategy}", strategy="never")])
 
 
 def _refuse_company(config: Config) -> None:
@@ -134,11 +130,11 @@ def _refuse_company(config: Config) -> None:
 
     with suppress(ServiceDown):
         status(config.socket)
-        raise ContainerError("cannot make real containers: cmgr runs on this machine, and would care for them too")
+        raise ContainerError(say("demo.no-real", why=say("demo.runs-here")))
     (runtime,) = open_runtimes(replace(config, runtimes=("docker",)))
     try:
         others = sorted(container.name for container in runtime.list())
     finally:
         runtime.close()
     if others:
-        raise ContainerError(f"cannot make real containers: others here ask for chips: {', '.join(others)}")
+        raise ContainerError(say("demo.no-real", why=say("demo.others-ask", names=others)))

@@ -3,16 +3,19 @@
 import itertools
 import subprocess
 import time
+from datetime import timedelta
 
 from cmgr import again
 from cmgr.cli.demo.service import CONTAINERS, Service
 from cmgr.cli.demo.story import FAULT
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ServiceDown
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import order, post, status
 
 FIRST_SECONDS = 15.0
 PAUSE_SECONDS = 25.0
+PATIENCE = timedelta(minutes=2)
 """Until the first fault, for whoever opens the link; and between the end of a recovery and the next fault."""
 
 
@@ -26,7 +29,7 @@ class Watched:
 
     def tell(self) -> None:
         """Show the link, and let chips fault one after the other. Returns never; Ctrl-C ends it."""
-        out.lines(["A service of its own starts: 8 simulated chips in the rings 0-3 and 4-7, 3 containers on them."])
+        out.told([say("demo.starts")])
         self._service.start()
         words = ("web", "--serve", "--listen", self._listen, "--door", str(self._service.door))
         self._process = subprocess.Popen(  # noqa: S603  # This very program.
@@ -37,11 +40,11 @@ class Watched:
         self._link()
         time.sleep(FIRST_SECONDS)
         for chip in itertools.cycle(sorted(chip for chips in CONTAINERS.values() for chip in chips)):
-            out.lines([f"chip {chip} faults"])
+            out.told([say("demo.chip-faults", chip=chip)])
             out.flush()
             order(self._service.socket, "inject", chip=chip, code=FAULT, assertion="occurred")
-            self._service.wait(self._is_well, 120, "recover the ring")
-            out.lines(["all is well again; another link, should you want one:"])
+            self._service.wait(self._is_well, PATIENCE, say("demo.not-recovered", length=PATIENCE))
+            out.told([say("demo.well-again")])
             self._link()
             time.sleep(PAUSE_SECONDS)
 
@@ -53,7 +56,7 @@ class Watched:
     def _link(self) -> None:
         assert self._process is not None, "it was started"
         if self._process.poll() is not None:
-            raise CmgrError(f"cannot show the page: it ended with code {self._process.returncode}")
+            raise CmgrError(say("demo.page-ended", code=self._process.returncode))
         ticket = post(self._service.socket, "web/ticket")["ticket"]
         out.lines([f"  http://{self._listen}/#t={ticket}"])
         out.flush()

@@ -5,13 +5,16 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from cmgr import again
 from cmgr.errors import CmgrError, ServiceDown
+from cmgr.sentences.sentence import parts, say
 from cmgr.service.door.client import status
 
 POLL = 0.05
+READY = timedelta(seconds=20)
 CONTAINERS: Mapping[str, tuple[int, ...]] = {
     "cmgr-demo-chat": (0, 1),
     "cmgr-demo-code": (2, 3),
@@ -47,7 +50,7 @@ class Service:
                 env=environment,
                 start_new_session=True,  # Ctrl-C is for the demo, which ends the service in order.
             )
-        self.wait(self._ready, 20, "become ready")
+        self.wait(self._ready, READY, say("demo.not-ready", length=READY))
 
     def kill(self) -> None:
         """End the service as a crash or the kernel would."""
@@ -66,15 +69,17 @@ class Service:
             self._process.kill()
             self._process.wait(10)
 
-    def wait(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
-        """Return when the condition holds. Raises `CmgrError` when it does not in time, or the service ended."""
-        until = time.monotonic() + seconds
+    def wait(self, condition: Callable[[], bool], length: timedelta, late: str) -> None:
+        """Return when the condition holds. Raises `CmgrError`, which says `late` when it does not in time, or that the
+        service ended.
+        """
+        until = time.monotonic() + length.total_seconds()
         while not condition():
             code = self._process.poll() if self._process is not None else None
             if code is not None:
-                raise self._over(f"the service ended with code {code}")
+                raise self._over(say("demo.ended", code=code))
             if time.monotonic() > until:
-                raise self._over(f"it did not {what} within {seconds:g} s")
+                raise self._over(late)
             time.sleep(POLL)
 
     def _ready(self) -> bool:
@@ -87,8 +92,8 @@ class Service:
 
     def _over(self, why: str) -> CmgrError:
         log = self._log.read_text(errors="replace").splitlines()[-8:]
-        words = "; its log ends:" + "".join(f"\n  {line}" for line in log) if log else ""
-        return CmgrError(f"cannot go on with the demo: {why}{words}")
+        ends = say("demo.log-ends", lines=["", *(f"  {line}" for line in log)]) if log else ""
+        return CmgrError(say("demo.cannot", why=parts([why, ends])))
 
 
 def _settings(directory: Path, runtime: str, docker_socket: str) -> Iterator[str]:

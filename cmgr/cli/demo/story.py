@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cmgr.cli import past, show, source
 from cmgr.cli.demo.service import Service
@@ -11,12 +11,13 @@ from cmgr.cli.text import out
 from cmgr.errors import StoreError
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import Phase
+from cmgr.sentences.sentence import say
 from cmgr.service.door.client import order
 from cmgr.view.text import timeline
 from cmgr.view.text.render import wrapped
 
 FAULT = "80E24E00"
-SECONDS = 30.0
+PATIENCE = timedelta(seconds=30)
 DOWN = (Phase.WAITING, Phase.RESETTING, Phase.VERIFYING)
 """Phases in which the containers are down."""
 
@@ -30,33 +31,34 @@ class Story:
         self._closed = 0
 
     def tell(self) -> None:
-        self._say("A service of its own starts: 8 simulated chips in the rings 0-3 and 4-7, 3 containers on them.")
+        self._say(say("demo.starts"))
         self._service.start()
         self._status()
         self._first()
         self._second()
         self._status()
         self._typed("history")
-        out.lines(timeline.episodes(past.episodes(self._common, 20), show.page(self._common)))
-        self._say("The same on a page in a browser: cmgr demo --web")
+        asked = past.HistoryOptions(config=self._service.config)
+        out.lines(timeline.episodes(source.spoken(asked, past.episodes(asked, 20)), show.page(asked)))
+        self._say(say("demo.on-page", command="cmgr demo --web"))
 
     def _first(self) -> None:
-        self._say("Chip 1 faults. Its ring is chips 0-3: two containers must stop, the third must not notice.")
+        self._say(say("demo.first"))
         self._fault(1)
-        self._follow(lambda: self._closed == 1, "recover the ring")
+        self._follow(lambda: self._closed == 1, say("demo.not-recovered", length=PATIENCE))
         self._status()
 
     def _second(self) -> None:
-        self._say("Chip 2 faults, and in the middle of that recovery the service is killed (kill -9).")
+        self._say(say("demo.second"))
         self._fault(2)
-        self._follow(self._is_down, "stop the containers")
+        self._follow(self._is_down, say("demo.not-stopped", length=PATIENCE))
         self._service.kill()
         self._tell_notes()
-        self._say("The service is dead, two containers are down. What it had promised is written down:")
+        self._say(say("demo.dead"))
         self._status()
-        self._say("The service starts again and keeps its promise.")
+        self._say(say("demo.starts-again"))
         self._service.start()
-        self._follow(lambda: self._closed == 2, "recover the ring")
+        self._follow(lambda: self._closed == 2, say("demo.not-recovered", length=PATIENCE))
 
     def _fault(self, chip: int) -> None:
         self._typed(f"inject {chip} {FAULT}")
@@ -69,14 +71,14 @@ class Story:
         self._typed("status")
         show.status(StatusOptions(config=self._service.config))
 
-    def _follow(self, done: Callable[[], bool], what: str) -> None:
+    def _follow(self, done: Callable[[], bool], late: str) -> None:
         """Tell the timeline line by line until it is done."""
 
         def told_and_done() -> bool:
             self._tell_notes()
             return done()
 
-        self._service.wait(told_and_done, SECONDS, what)
+        self._service.wait(told_and_done, PATIENCE, late)
 
     def _tell_notes(self) -> None:
         with suppress(StoreError), source.opened(self._common) as database:
@@ -88,7 +90,7 @@ class Story:
 
     def _line(self, at: datetime, text: str) -> None:
         offset = timeline.offset((at - self._faulted).total_seconds()).rjust(10)
-        first, *rest = wrapped(text, out.width() - 14)
+        first, *rest = wrapped(out.spoken(text), out.width() - 14)
         out.lines([f"  {offset}  {first}", *(" " * 14 + line for line in rest)])
         out.flush()
 
@@ -104,5 +106,5 @@ class Story:
         out.flush()
 
     def _say(self, text: str) -> None:
-        out.lines(["", *(f"# {line}" for line in wrapped(text, out.width() - 2))])
+        out.lines(["", *(f"# {line}" for line in wrapped(out.spoken(text), out.width() - 2))])
         out.flush()

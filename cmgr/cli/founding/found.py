@@ -17,8 +17,9 @@ from cmgr.cli import source
 from cmgr.cli.founding import steps
 from cmgr.cli.founding.token import CA, Member, Token, host, members_of, token_of, tokens
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.errors import CmgrError, ConfigError
 from cmgr.frozen import dataclass, replace
+from cmgr.sentences.sentence import chained, say
 from cmgr.shortcut import DEFAULT_CONFIG
 from cmgr.words import json_of
 
@@ -31,6 +32,7 @@ KEPT = f"{steps.DIRECTORY}/cmgr-fleet.json"
 ROOT_PASSWORD = f"{steps.DIRECTORY}/root-password"
 
 _LOOK_EVERY = 2.0
+_SEE_IT = ("cmgr check", "cmgr fleet status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,9 @@ def setup(options: "FleetOptions") -> None:
     variables = _ready(fleet, config)
     out.told(_promises(fleet))
     if not options.yes:
-        others = ", ".join(member.name for member in members if member != here)
-        question = f"Make the fleet of {here.name} (this machine) and {others}?" if others else "Make it?"
-        out.confirm("cannot ask whether to make this fleet: there is no terminal", question)
+        others = [member.name for member in members if member != here]
+        question = say("found.ask", here=here.name, others=others) if others else say("found.ask-one")
+        out.confirm(say("found.no-terminal"), question)
     _keep(fleet)
     if fleet.own and not fleet.is_certified:
         # Nobody has seen what a setup made that ended in here.
@@ -84,13 +86,13 @@ def setup(options: "FleetOptions") -> None:
     if fleet.own:
         steps.Write(ROOT_PASSWORD, f"{fleet.root_password}\n").do()
     os.unlink(KEPT)
-    out.told(["The fleet is made. See it: cmgr check, then cmgr fleet status"])
+    out.told([say("found.made", commands=_SEE_IT)])
 
 
 def join(options: "FleetOptions") -> None:
     """Let this machine join by a token."""
     if not options.words or len(options.words) > 1:
-        raise ConfigError("cannot join a fleet: name one token", hint="cmgr fleet join NAME.join")
+        raise ConfigError(say("found.one-token"), hint="cmgr fleet join NAME.join")
     path = options.words[0]
     token = token_of(sys.stdin.read() if path == "-" else trust.read(path), path)
     config = str(options.config or DEFAULT_CONFIG)
@@ -102,8 +104,10 @@ def join(options: "FleetOptions") -> None:
     _all(steps.joining(token, config, variables))
     if path != "-":
         os.unlink(path)  # It is for one machine, and has its key.
-    more = " Its etcd answers when enough of the others have joined." if token.cluster else ""
-    out.told([f"This machine is {token.name} of the fleet.{more} See it: cmgr check, then cmgr fleet status"])
+    if token.cluster:
+        out.told([say("found.joined-etcd", name=token.name, commands=_SEE_IT)])
+    else:
+        out.told([say("found.joined", name=token.name, commands=_SEE_IT)])
 
 
 def _new(options: "FleetOptions", members: Sequence[Member]) -> Fleet:
@@ -130,10 +134,10 @@ def _kept(members: Sequence[Member]) -> Fleet | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CmgrError(f"cannot go on with {KEPT}: {chain(error)}", hint=f"rm {KEPT}") from None
+        raise CmgrError(say("found.cannot-go-on", path=KEPT, why=chained(error)), hint=f"rm {KEPT}") from None
     if found.members != tuple(members):
-        hint = f"name the same, or begin again: rm {KEPT} {steps.CA_KEY}"
-        raise CmgrError(f"cannot set this fleet up: one of other members was begun here ({KEPT})", hint=hint)
+        hint = say("found.name-the-same", command=f"rm {KEPT} {steps.CA_KEY}")
+        raise CmgrError(say("found.other-members", path=KEPT), hint=hint)
     return found
 
 
@@ -151,8 +155,8 @@ def _here(options: "FleetOptions", members: Sequence[Member]) -> Member:
     name = options.here or (members[0].name if options.engine else "")
     found = [m for m in members if m.name == name] if name else [m for m in members if _is_ours(m.address)]
     if len(found) != 1:
-        said = f"{name} is none of the members" if name else "not just one of these addresses is this machine's"
-        raise CmgrError(f"cannot set the fleet up: {said}", hint="say which member this machine is: --here NAME")
+        why = say("found.none-of", name=name) if name else say("found.not-one")
+        raise CmgrError(say("found.the-fleet", why=why), hint=say("found.which", option="--here NAME"))
     return found[0]
 
 
@@ -172,22 +176,22 @@ def _is_ours(address: str) -> bool:
 def _ready(fleet: Fleet, config: str) -> str:
     """Return the file of variables of this machine's etcd. Raises `CmgrError`: something is missing or in the way."""
     if os.geteuid():
-        raise CmgrError("cannot change this machine's settings: that takes root", hint="sudo -i, then the same line")
+        raise CmgrError(say("found.takes-root"), hint=say("found.sudo", command="sudo -i"))
     if re.search(r"^\s*\[fleet\]", _text(config), re.MULTILINE) and not fleet.goes_on:
-        hint = "see it: cmgr fleet status; to make another, remove that table"
-        raise CmgrError(f"cannot add [fleet] to {config}: it is there already", hint=hint)
+        hint = say("found.see-it", command="cmgr fleet status")
+        raise CmgrError(say("found.fleet-there", table="[fleet]", path=config), hint=hint)
     if not fleet.own:
         if shutil.which("etcdctl") is None and len(fleet.tokens) > 1:
-            raise CmgrError("cannot speak to etcd: etcdctl is not installed", hint="apt-get install etcd-client")
+            raise CmgrError(say("found.no-etcdctl", program="etcdctl"), hint="apt-get install etcd-client")
         return ""
     variables = steps.variables_file()
     if len(fleet.tokens) > 1 and shutil.which("openssl") is None:
-        raise CmgrError("cannot make certificates: openssl is not installed", hint="apt-get install openssl")
+        raise CmgrError(say("found.no-openssl", program="openssl"), hint="apt-get install openssl")
     is_set = steps.set_already(variables, fleet.tokens[0].variables if len(fleet.tokens) == 1 else "")
     if not fleet.goes_on and (is_set or Path(steps.CA_KEY).exists()):
-        has = f"{variables} has settings" if is_set else f"there is {steps.CA_KEY}"
-        hint = "use it: cmgr fleet setup --engine https://…; or remove what is not needed any more"
-        raise CmgrError(f"cannot set etcd up: somebody has done that here already ({has})", hint=hint)
+        has = say("found.has-settings", path=variables) if is_set else say("found.there-is", path=steps.CA_KEY)
+        hint = say("found.use-it", command="cmgr fleet setup --engine https://…")
+        raise CmgrError(say("found.etcd-is-set", why=has), hint=hint)
     return variables
 
 
@@ -205,7 +209,7 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text()
     except (OSError, ValueError) as error:
-        raise CmgrError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise CmgrError(say("found.unread", path=path, why=getattr(error, "strerror", None) or str(error))) from None
 
 
 def _tell_others(fleet: Fleet, own: Token) -> None:
@@ -216,9 +220,10 @@ def _tell_others(fleet: Fleet, own: Token) -> None:
             path = f"{steps.DIRECTORY}/{token.name}.join"
             steps.Write(path, token.text).do()
             to = f"root@{token.address.strip('[]') or token.name}"
-            told.append(f"for {token.name}: scp {path} {to}: && ssh {to} cmgr fleet join {token.name}.join")
+            command = f"scp {path} {to}: && ssh {to} cmgr fleet join {token.name}.join"
+            told.append(out.spoken(say("found.for-member", name=token.name, command=command)))
     if told:
-        out.lines(["", "Bring each of the others its token, which is a secret, and have it join:"])
+        out.lines(["", out.spoken(say("found.bring"))])
         out.lines(f"  {line}" for line in told)
         out.lines([""])
     out.flush()
@@ -229,12 +234,12 @@ def _wait(fleet: Fleet, own: Token) -> None:
     asked = steps.answers(own, fleet.root_password)
     if not fleet.own:
         if (failed := asked.tried()) is not None:
-            raise CmgrError(f"cannot use etcd: {failed}", hint="cmgr check")
+            raise CmgrError(say("found.cannot-use-etcd", why=failed), hint="cmgr check")
         return
     told = False
     while (failed := asked.tried()) is not None:
         if not told:
-            out.told(["Waiting until enough of them answer. Ctrl-C ends that; the same line goes on with it."])
+            out.told([say("found.waiting")])
             out.flush()
             told = True
         time.sleep(_LOOK_EVERY)
@@ -262,9 +267,11 @@ def _shown(fleet: Fleet, here: Member, config: str) -> Iterator[str]:
         yield from _lines(_certifying(fleet.members))
     for token in fleet.tokens:
         if token is not own:
-            yield f"# writes {steps.DIRECTORY}/{token.name}.join (mode 600): its certificate, key and password"
+            told = say("found.writes-token", path=f"{steps.DIRECTORY}/{token.name}.join", mode="600")
+            yield f"# {out.spoken(told)}"
     if fleet.own:
-        own = replace(own, ca="# as it is made above", cert="# as it is made above")
+        above = f"# {out.spoken(say('found.as-above'))}"
+        own = replace(own, ca=above, cert=above)
     yield from _lines(steps.joining(own, config, variables))
     yield from _lines(steps.users(fleet.tokens, fleet.root_password, own=fleet.own, goes_on=fleet.goes_on))
 
@@ -273,17 +280,10 @@ def _promises(fleet: Fleet) -> Iterator[str]:
     """Say what such a fleet survives."""
     count = len(fleet.tokens)
     if not fleet.own:
-        yield "While etcd is away, groups over several appliances wait with their starts; all else goes on as ever."
+        yield say("found.survives-away")
     elif count == 1:
-        yield "A fleet of one has nobody to agree with; others can join only when it is set up again."
+        yield say("found.survives-one")
     elif count == 2:
-        yield (
-            "Two machines: while one is away, etcd writes nothing, and a group over both waits with its starts; such a "
-            "group could not run then anyway. Each recovers its own containers as ever."
-        )
+        yield say("found.survives-two")
     else:
-        away = (count - 1) // 2
-        yield (
-            f"{count} machines: etcd goes on while {away} of them {'is' if away == 1 else 'are'} away. Each recovers "
-            "its own containers whatever the others do."
-        )
+        yield say("found.survives", count=count, away=(count - 1) // 2)

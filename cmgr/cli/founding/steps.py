@@ -8,13 +8,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from datetime import timedelta
 from pathlib import Path
 from subprocess import CompletedProcess
 
 from cmgr import atomic
 from cmgr.cli.founding.token import CA, PASSWORD, Member, Token
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 DIRECTORY = "/etc/etcd"
 CA_KEY = f"{DIRECTORY}/ca.key"
@@ -40,7 +43,9 @@ class Write:
     add: bool = False
 
     def shown(self) -> Iterator[str]:
-        yield f"# {'adds to' if self.add else 'writes'} {self.path} (mode {self.mode:o})"
+        path, mode = self.path, f"{self.mode:o}"
+        told = say("found.adds", path=path, mode=mode) if self.add else say("found.writes", path=path, mode=mode)
+        yield f"# {out.spoken(told)}"
         yield from () if self.secret else (f"    {line}" if line else "" for line in self.text.splitlines())
 
     def do(self) -> None:
@@ -56,7 +61,7 @@ class Write:
             if self.group and not before:
                 _give(path, self.group)
         except (OSError, ValueError) as error:
-            raise CmgrError(f"cannot write {self.path}: {getattr(error, 'strerror', None) or error}") from None
+            raise CmgrError(say("error.cannot-write-to", path=self.path, why=_system(error))) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +77,12 @@ class Run:
     passes: str = ""
 
     def shown(self) -> Iterator[str]:
-        yield shlex.join(self.words) + ("  # with the password on its standard input" if self.given else "")
+        yield shlex.join(self.words) + (f"  # {out.spoken(say('found.on-stdin'))}" if self.given else "")
 
     def do(self) -> None:
         done = self.tried()
         if done is not None and not (self.passes and self.passes in done):
-            raise CmgrError(f"cannot run {shlex.join(self.words)}: {done}")
+            raise CmgrError(say("found.cannot-run", command=shlex.join(self.words), why=done))
 
     def tried(self) -> str | None:
         """Do it, and return why it failed; None when it did not."""
@@ -88,10 +93,14 @@ class Run:
         if not done.returncode:
             return None
         said = (done.stderr or done.stdout).strip().splitlines()
-        return said[-1] if said else f"it ended with {done.returncode}"
+        return said[-1] if said else say("found.ended-with", code=done.returncode)
 
 
 Step = Write | Run
+
+
+def _system(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _ran(words: Sequence[str], given: str = "", knows: Mapping[str, str] | None = None) -> CompletedProcess[str]:
@@ -109,9 +118,10 @@ def _ran(words: Sequence[str], given: str = "", knows: Mapping[str, str] | None 
             umask=0o077,
         )
     except FileNotFoundError:
-        raise CmgrError(f"cannot run {words[0]}: there is no such program") from None
+        raise CmgrError(say("found.cannot-run", command=words[0], why=say("found.no-program"))) from None
     except subprocess.TimeoutExpired:
-        raise CmgrError(f"cannot run {words[0]}: it did not end within {_ANSWER_SECONDS:.0f} s") from None
+        why = say("found.not-ended", length=timedelta(seconds=_ANSWER_SECONDS))
+        raise CmgrError(say("found.cannot-run", command=words[0], why=why)) from None
 
 
 def _give(path: Path, group: str) -> None:
@@ -202,13 +212,14 @@ def _as_root(password: str) -> dict[str, str]:
 
 def variables_file() -> str:
     """Return the file of variables that the unit of this machine's etcd reads. Raises `CmgrError`."""
-    hint = "install it (apt-get install etcd-server etcd-client), or use one elsewhere: --engine"
+    command = "apt-get install etcd-server etcd-client"
+    hint = say("found.install-it", command=command, option="--engine")
     if shutil.which("etcd") is None or shutil.which("etcdctl") is None:
-        raise CmgrError("cannot set etcd up: it is not installed here", hint=hint)
+        raise CmgrError(say("found.not-installed"), hint=hint)
     told = _ran(("systemctl", "show", "--property=EnvironmentFiles", "--value", "etcd")).stdout
     found = re.findall(r"^(/\S+)", told, re.MULTILINE)
     if not found:
-        raise CmgrError("cannot set etcd up: its unit reads no file of variables", hint="do it by hand: docs/fleet.md")
+        raise CmgrError(say("found.no-variables"), hint=say("found.by-hand", page="docs/fleet.md"))
     return str(found[-1])
 
 

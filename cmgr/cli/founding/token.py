@@ -10,6 +10,7 @@ from cmgr.config.engine import FleetSettings, contradictions
 from cmgr.errors import CmgrError, ConfigError
 from cmgr.frozen import dataclass
 from cmgr.model.values.names import APPLIANCE
+from cmgr.sentences.sentence import say
 from cmgr.words import json_of
 
 FORM = 1
@@ -88,14 +89,15 @@ class Token:
 
 def token_of(text: str, path: str) -> Token:
     """Read a token. Raises `CmgrError`: it was cut, is of another form, or is something else."""
-    hint = "copy it once more from the machine where cmgr fleet setup was typed"
-    refused = CmgrError(f"cannot join by {path}: it is no token of cmgr fleet setup, or only a part of one", hint=hint)
+    command = "cmgr fleet setup"
+    hint = say("found.copy-again", command=command)
+    refused = CmgrError(say("found.no-token", path=path, command=command), hint=hint)
     try:
         told = json_of(text)
     except ValueError:
         raise refused from None
     if isinstance(told, dict) and told.get("form", FORM) != FORM:
-        raise CmgrError(f"cannot join by {path}: another version of cmgr made it", hint="use the same cmgr on all")
+        raise CmgrError(say("found.other-version", path=path), hint=say("found.same-cmgr"))
     if not isinstance(told, dict) or told.keys() != {field.name for field in fields(Token)} or not _is_plain(told):
         raise refused
     return Token(**{**told, "endpoints": tuple(told["endpoints"]), "cluster": tuple(told["cluster"])})
@@ -121,33 +123,44 @@ def members_of(words: Sequence[str], *, addressed: bool) -> tuple[Member, ...]:
     Raises `ConfigError` with every mistake.
     """
     found = tuple(Member(name, address) for name, _, address in (word.partition("=") for word in words))
-    mistakes = [
+    mistakes: list[str] = [
         mistake for word, member in zip(words, found, strict=True) for mistake in _wrong(word, member, addressed)
     ]
-    for what, values in (("name", [m.name for m in found]), ("address", [m.address for m in found if m.address])):
-        mistakes += [f"{value}: two have this {what}" for value in sorted({v for v in values if values.count(v) > 1})]
+    mistakes += [say("found.two-names", value=each) for each in _doubled([m.name for m in found])]
+    mistakes += [say("found.two-addresses", value=each) for each in _doubled([m.address for m in found if m.address])]
     if not found:
-        mistakes.append("names no appliance")
+        mistakes.append(say("found.names-none"))
     if mistakes:
         form = "a=10.0.0.1 b=10.0.0.2" if addressed else "a b"
-        hint = f"name each appliance of the fleet: cmgr fleet setup {form}"
-        raise ConfigError("cannot set the fleet up", mistakes=tuple(mistakes), hint=hint)
+        hint = say("found.name-each", command=f"cmgr fleet setup {form}")
+        raise _refused(tuple(mistakes), hint)
     return found
 
 
+def _refused(mistakes: tuple[str, ...], hint: str = "") -> ConfigError:
+    # One alone is the message: of several each is shown.
+    what = say("found.the-fleet", why=mistakes[0]) if len(mistakes) == 1 else say("found.cannot")
+    return ConfigError(what, mistakes=mistakes, hint=hint)
+
+
+def _doubled(values: list[str]) -> list[str]:
+    return sorted({each for each in values if values.count(each) > 1})
+
+
 def _wrong(word: str, member: Member, addressed: bool) -> list[str]:
-    mistakes = []
+    mistakes = list[str]()
     if not APPLIANCE.fullmatch(member.name):
-        mistakes.append(f"{word}: a name has lower-case letters, digits and _ . - in it")
+        mistakes.append(say("found.letters", word=word))
     if addressed and not member.address:
-        mistakes.append(f"{word}: its address is missing: {member.name}=10.0.0.1")
+        mistakes.append(say("found.address-missing", word=word, such=f"{member.name}=10.0.0.1"))
     elif not addressed and member.address:
-        mistakes.append(f"{word}: it needs no address, for etcd is elsewhere")
+        mistakes.append(say("found.needs-no-address", word=word))
     elif member.address:
         try:
             ip_address(member.address)
         except ValueError:
-            mistakes.append(f"{word}: {member.address} is no address of IPv4 or IPv6")
+            kinds = ["IPv4", "IPv6"]
+            mistakes.append(say("found.no-address", word=word, address=member.address, kinds=kinds))
     return mistakes
 
 
@@ -162,7 +175,7 @@ def tokens(
     )
     mistakes = tuple(contradictions(FleetSettings(engine="etcd", endpoints=tuple(endpoints), prefix=prefix)))
     if mistakes:
-        raise ConfigError("cannot set the fleet up", mistakes=mistakes)
+        raise _refused(mistakes)
     return found
 
 
