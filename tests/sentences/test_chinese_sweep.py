@@ -79,6 +79,13 @@ def test_an_option_that_a_command_does_not_know_is_refused_in_chinese(
     assert english(capsys, name, "--nonsense") == []
 
 
+@pytest.mark.parametrize("word", ["logs", "stop", "start", "restart"])
+def test_a_word_of_another_tool_is_answered_in_chinese(
+    folder: Path, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    assert english(capsys, word) == []
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in AS_IT_IS])
 def test_mistakes_of_the_configuration_are_told_in_chinese_by_every_command(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str

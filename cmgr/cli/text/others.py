@@ -2,8 +2,16 @@
 
 from collections.abc import Mapping
 
+from cmgr.sentences.sentence import parts, say
+
 _ALL, _ONE, _OUT = "cmgr status", "cmgr show NAME", "cmgr isolate CHIP --reason WHY"
-_PAST = "cmgr history; as it happens: cmgr events; the service's own log: journalctl -u cmgr"
+_PAST = parts(
+    [
+        "cmgr history",
+        say("usage.as-it-happens", command="cmgr events"),
+        say("usage.own-log", command="journalctl -u cmgr"),
+    ]
+)
 
 OTHERS: Mapping[str, str] = {
     **dict.fromkeys(("ps", "ls", "list", "get", "info", "health"), _ALL),
@@ -14,9 +22,15 @@ OTHERS: Mapping[str, str] = {
     **dict.fromkeys(("init", "configure"), "cmgr setup"),
     **dict.fromkeys(("cordon", "drain", "disable"), _OUT),
     **dict.fromkeys(("uncordon", "enable"), "cmgr release CHIP"),
-    "stop": f"{_OUT}; the service: systemctl stop cmgr",
-    "start": "cmgr resume CONTAINER; the service: systemctl start cmgr",
-    "restart": "cmgr reset CHIP --stop; a group: cmgr group restart NAME; the service: systemctl restart cmgr",
+    "stop": parts([_OUT, say("usage.of-service", command="systemctl stop cmgr")]),
+    "start": parts(["cmgr resume CONTAINER", say("usage.of-service", command="systemctl start cmgr")]),
+    "restart": parts(
+        [
+            "cmgr reset CHIP --stop",
+            say("usage.of-group", command="cmgr group restart NAME"),
+            say("usage.of-service", command="systemctl restart cmgr"),
+        ]
+    ),
     "pause": "cmgr maintenance on",
     "unpause": "cmgr maintenance off",
     "ack": "cmgr acknowledge TROUBLE",
