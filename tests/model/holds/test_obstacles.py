@@ -2,9 +2,12 @@
 
 import pytest
 
+from cmgr.frozen import replace
+from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StartContainer, StopContainer
+from cmgr.model.values.node import RuntimeState
 from cmgr.model.values.rings import Phase
 from tests.model.builders import CATALOG, Cmgr, container, key
 
@@ -49,3 +52,12 @@ def test_a_reason_is_over_with_what_it_tells_of(observe: bool) -> None:
     assert cmgr.hold("first").reason == ("cmgr only observes" if observe else "")
     cmgr.tell(facts.Reconfigured(Policy(strategy=Strategy.RING), CATALOG))
     assert cmgr.hold("first").reason == ""
+
+
+def test_one_of_which_only_the_hold_is_known_waits_until_its_runtime_has_answered() -> None:
+    """The second record has holds and no containers: that is all there is when the database is lost."""
+    cmgr = _in_order()
+    cmgr.run_until(Phase.RESUMING)
+    node = replace(cmgr.node, containers={}, runtimes={"docker": RuntimeState("docker")})
+    found = start_blocker(node, cmgr.hold("first"))
+    assert (found.kind, found.why) == (Block.ANSWER, "docker has not answered yet")
