@@ -117,7 +117,7 @@ class Mutants:
         return session.testsfailed
 
     def _killed(self, session: pytest.Session, change: Change, tests: list[int]) -> int:
-        most = 30 + 10 * sum(self._costs[n] for n in tests)
+        most = 10 + 3 * sum(self._costs[n] for n in tests)
         resource.setrlimit(resource.RLIMIT_CPU, (int(most), int(most) + 5))
         given(change)
         for number in tests:
@@ -172,9 +172,10 @@ def _code(within: CodeType, qualified: str) -> CodeType:
     return within
 
 
-def drawn(directory: Path, number: int, seed: int) -> list[Change]:
-    """Return so many changes of the directory's files, the same ones for a seed, without those that change nothing."""
-    found = [change for path in sorted(directory.rglob("*.py")) for change in changes(path)]
+def drawn(place: Path, number: int, seed: int) -> list[Change]:
+    """Return so many changes of a file or of a directory's files, the same ones for a seed, without equivalent ones."""
+    paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    found = [change for path in paths for change in changes(path)]
     alive = [change for change in found if (change.path.name, change.words) not in EQUIVALENT]
     return random.Random(seed).sample(alive, min(number, len(alive)))  # noqa: S311 - a test's dice, not a secret
 
@@ -202,7 +203,7 @@ def main() -> int:
 
 def _told() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("directories", nargs="+", help="of cmgr/model, as in `holds`")
+    parser.add_argument("directories", nargs="+", help="or files of cmgr/model, as in `holds` and `holds/seen.py`")
     parser.add_argument("--draw", type=int, default=100)
     parser.add_argument("--seed", type=int, required=True, help="which ones: the same for the same number")
     parser.add_argument("--at-once", type=int, default=os.cpu_count())
