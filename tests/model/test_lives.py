@@ -308,3 +308,13 @@ def test_a_restart_drops_what_was_asked_for_and_the_time_of_the_next_try() -> No
     cmgr.answer(StopContainer, error="timed out")
     cmgr.begin()
     assert (cmgr.hold("a").state, names(cmgr.log[-3:])) == (HoldState.STOPPING, ["a"])
+
+
+def test_a_stop_that_is_ordered_once_more_in_the_next_life_has_been_told_since_the_first() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    first = cmgr.hold("a").attempt.told
+    cmgr.begin()
+    cmgr.run(ListContainers)
+    assert names(cmgr.log, StopContainer) == ["a", "a"]
+    assert cmgr.hold("a").attempt.told == first

@@ -366,3 +366,11 @@ def test_one_that_a_person_sets_while_it_is_held_is_what_goes_back(before: str) 
     cmgr.clears(0, REQUEST)
     cmgr.run()
     assert (cmgr.phase(), cmgr.truth[key("a")].restart_policy) == (Phase.HEALTHY, "on-failure:3")
+
+
+def test_how_a_held_one_is_made_again_is_kept_when_it_is_seen_without_that() -> None:
+    cmgr = Cmgr(container("a", 0, anew=("docker run a",)))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.sees(replace(cmgr.booked("a"), anew=()))
+    assert cmgr.hold("a").anew == ("docker run a",)
