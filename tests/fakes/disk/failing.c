@@ -1,6 +1,7 @@
-/* Lets a process see a disk that fails: preloaded, it lets writes and syncs of files in the directory that FAILING_UNDER
- * names end with an error. Which ones, the number in the file that FAILING_DISK names says at that moment: the first and the
- * last of them, counted from when it was not 0 any more, 16 bits each, and above these the error.
+/* Lets a process see a disk that fails: preloaded, it lets writes and syncs of files whose paths begin as FAILING_UNDER
+ * says end with an error. Which ones, the number in the file that FAILING_DISK names says at that moment: the first and
+ * the last of them, counted from when it was put there, 16 bits each, and above these the error. The file that
+ * FAILING_NOTE names is there when one has failed.
  */
 #define _GNU_SOURCE
 #define NUMBER_IN "FAILING_DISK"
@@ -13,6 +14,14 @@
 #include <sys/syscall.h>
 
 static atomic_long met;
+static _Atomic int64_t seen;
+
+static void note(void) {
+    const char *name = getenv("FAILING_NOTE");
+    int file = name ? open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    if (file >= 0)
+        close(file);
+}
 
 static int is_there(int file) {
     const char *under = getenv("FAILING_UNDER");
@@ -24,10 +33,12 @@ static int is_there(int file) {
 
 static int fails(int file) {
     int64_t now = number ? *number : 0;
-    if (!now) {
+    if (now != seen) {
+        seen = now;
         met = 0;
-        return 0;
     }
+    if (!now)
+        return 0;
     int before = errno;
     if (!is_there(file)) {
         errno = before;
@@ -37,6 +48,7 @@ static int fails(int file) {
     errno = before;
     if (nth < (now & 0xffff) || nth > (now >> 16 & 0xffff))
         return 0;
+    note();
     errno = (int)(now >> 32);
     return 1;
 }
