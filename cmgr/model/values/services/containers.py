@@ -104,7 +104,7 @@ class Veto:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # Without slots: it is copied all the time.
 class Container:
     """A container as its runtime describes it.
 
