@@ -2,7 +2,7 @@
 
 The tests are collected once. A child runs them all and notes which ones come by which line. For each mutant another
 child is forked. It gives the function the changed code, and runs the tests that come by its line, the quickest first,
-until one fails. One that its change makes go on for ever ends with its time of the processor: that is killed, too.
+until one fails. A change may let it go on for ever: it ends when it has used up its time, and counts as killed.
 No file of the tree is changed.
 """
 

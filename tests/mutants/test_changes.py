@@ -1,4 +1,4 @@
-"""What a function can be given instead, and that it is then what runs."""
+"""Which changes a function can be given, and what its text is then."""
 
 import ast
 from pathlib import Path
