@@ -71,6 +71,17 @@ def sources(*trees: str) -> Iterator[tuple[str, ast.Module]]:
             yield str(path.relative_to(ROOT)), parsed(path)
 
 
+def test_no_runtime_fills_in_what_cmgr_itself_knows_of_a_container() -> None:
+    named = {
+        f"{path}:{node.lineno}"
+        for path in sorted((ROOT / "cmgr/runtimes").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Name) and node.id == "Kept")
+        or (isinstance(node, ast.Call) and any(keyword.arg == "kept" for keyword in node.keywords))
+    }
+    assert not named
+
+
 def test_files_stay_small() -> None:
     paths = [p for tree in TREES for p in (ROOT / tree).rglob("*.py")]
     assert [str(p) for p in paths if len(p.read_text().splitlines()) > MOST_LINES_OF_A_FILE] == []

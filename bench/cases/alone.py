@@ -21,7 +21,7 @@ from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.messages.commands import Action, ListContainers, Note, ReadRing
 from cmgr.model.values.messages.facts import ContainersListed, Event, Fact, FaultReported, Restarted, RingRead, Tick
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey, Kept
 from cmgr.store import open_store
 
 CHIPS = 8
@@ -70,7 +70,7 @@ def _machine() -> Node:
 
 def _container(number: int) -> Container:
     key = ContainerKey("docker", "", f"{number:064x}")
-    return Container(key, f"bench-{number}", frozenset({str(number)}), running=True, run="1", since=BEGAN)
+    return Container(key, f"bench-{number}", frozenset({str(number)}), running=True, run="1", kept=Kept(since=BEGAN))
 
 
 def _reduced(node: Node, fact: Fact) -> tuple[Node, list[Action], list[Note]]:

@@ -16,7 +16,7 @@ from bench.site import Site
 from cmgr.config.settings import Config
 from cmgr.model.values.handling.questions import OWN_MACHINE, question
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey
+from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Kept
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.service.parts.ready import COMMANDS, Ready
 from tests.support.daemons.dockerd import Dockerd
@@ -61,7 +61,7 @@ def _asked(text: str) -> float:
     asked = question(text)
     keys = [ContainerKey("bench", "", str(number)) for number in range(SERVICES)]
     # None answers as is known of it: so it is told of each that it has been asked.
-    known = Container(keys[0], "bench", running=True, network=OWN_MACHINE, ready=asked, answer=HEALTHY)
+    known = Container(keys[0], "bench", running=True, network=OWN_MACHINE, ready=asked, kept=Kept(answer=HEALTHY))
     node = Node(containers={key: replace(known, key=key) for key in keys})
     answers = threading.Semaphore(0)
     ready = Ready(lambda: node, {}, lambda fact: answers.release(), lambda: datetime.now(UTC), Config())

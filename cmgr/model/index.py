@@ -8,10 +8,10 @@ from cmgr.model.values.lookup import Indexed, grouped, kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 
-_users = Indexed[ChipId, Container](lambda container: container.chips)
+_users = Indexed[ChipId, Container](lambda container: container.kept.chips)
 _holds = Indexed[ChipId, Hold](lambda hold: hold.chips)
 _by_id = Indexed[str, Container](lambda container: (container.key.id,))
-_unsteady = Indexed[bool, Container](lambda container: (True,) if container.unsteady is not None else ())
+_unsteady = Indexed[bool, Container](lambda container: (True,) if container.kept.unsteady is not None else ())
 
 
 def with_id(node: Node, id_: str) -> Sequence[Container]:

@@ -56,7 +56,7 @@ def unsafe(node: Node, command: Command) -> str:
 
 
 def _on(node: Node, chips: Collection[ChipId]) -> str:
-    users = [c.name for c in node.containers.values() if c.running and not c.chips.isdisjoint(chips)]
+    users = [c.name for c in node.containers.values() if c.running and not c.kept.chips.isdisjoint(chips)]
     return f"{users[0]} runs on {listed(chips)}" if users else ""
 
 

@@ -49,7 +49,7 @@ def lost_words(node: Node, chip: Chip, share: Share) -> str:
 
 def lost_share(node: Node, container: Container | None) -> tuple[Chip, Share] | None:
     """Return the first share that the container asks for by name and that is not there since a reset, with its chip."""
-    for chip in sorted(container.chips) if container is not None else ():
+    for chip in sorted(container.kept.chips) if container is not None else ():
         names = lost_names(node.chips[chip]) if chip in node.chips else {}
         for claim in sorted(container.claims & names.keys()) if container is not None else ():
             return node.chips[chip], names[claim]

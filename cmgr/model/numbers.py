@@ -32,9 +32,9 @@ def chips_meant(
 
     Its numbers were resolved at its start, and mean the same pieces for that life.
     """
-    resolved, used = resolve(container.claims, chips, slots)[0], container.used & chips.keys()
-    if container.running and container.chips and names_numbers(container):
-        return (container.chips & chips.keys()) | (resolved & {*new}) | used
+    resolved, used = resolve(container.claims, chips, slots)[0], container.kept.used & chips.keys()
+    if container.running and container.kept.chips and names_numbers(container):
+        return (container.kept.chips & chips.keys()) | (resolved & {*new}) | used
     return resolved | used
 
 

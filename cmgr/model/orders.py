@@ -183,16 +183,16 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     A container that runs stays wanted: its death would be another matter.
     """
     hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
-    missed = container is not None and container.wanted and not container.running
+    missed = container is not None and container.kept.wanted and not container.running
     if hold is None and container is not None and (missed or fact.key in turn.node.healings):
         turn.tell(container, say("person.left", who=fact.who, name=container.name), NoteKind.ACTION)
-    elif container is not None and container.running and container.instead_of and hold is None:
-        turn.put_container(replace(container, instead_of=frozenset()))
+    elif container is not None and container.running and container.kept.instead_of and hold is None:
+        turn.put_container(replace(container, kept=replace(container.kept, instead_of=frozenset())))
         turn.tell(container, say("person.in-nobodys-place", who=fact.who, name=container.name), NoteKind.ACTION)
     heals.spare(turn, fact.key)
     if hold is not None and not hold.is_theirs:
         leave(turn, hold, say("person.forgotten", who=fact.who))
         return
     if container is not None and missed:
-        turn.put_container(replace(container, wanted=False, forgotten=container.run))
+        turn.put_container(replace(container, kept=replace(container.kept, wanted=False, forgotten=container.run)))
     taken(turn, fact.key)

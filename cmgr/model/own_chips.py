@@ -71,21 +71,21 @@ def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
 
 def replaced(node: Node, container: Container) -> Mapping[ChipId, str]:
     """Return the chips of a container that is down which another has by now that was started since, and which."""
-    others = (other for other in users_on(node, container.chips) if other.key != container.key)
+    others = (other for other in users_on(node, container.kept.chips) if other.key != container.key)
     return {chip: other.name for other in others for chip in sorted(_taken_over(node, container, other))}
 
 
 def _taken_over(node: Node, down: Container, other: Container) -> Chips:
     """Return the chips that `other`, which is to run, has begun to use since the end of one with which it never ran."""
     hold = node.holds.get(other.key)
-    to_run = other.running or other.wanted or (hold is not None and hold.keeps_chips)
+    to_run = other.running or other.kept.wanted or (hold is not None and hold.keeps_chips)
     beside = have_met(down, other) or (hold is not None and down.key in hold.beside)
-    later = down.since is None or other.since is None or other.since > down.since
+    later = down.kept.since is None or other.kept.since is None or other.kept.since > down.kept.since
     if down.running or not to_run or not later or beside or ALL_CHIPS in down.claims | other.claims:
         return frozenset()
     if _unit(down) and _unit(down) == _unit(other):
         return frozenset()  # A unit begins when its container does, which is another one each time.
-    shared = (chip for chip in down.chips & other.chips if chip in node.chips)
+    shared = (chip for chip in down.kept.chips & other.kept.chips if chip in node.chips)
     return frozenset(chip for chip in shared if not node.chips[chip].shares)
 
 
@@ -101,7 +101,7 @@ def crowded(node: Node) -> Mapping[ChipId, tuple[Container, ...]]:
     using: dict[ChipId, list[Container]] = {}
     for _, container in sorted(node.containers.items()):
         if container.running:
-            for chip in container.chips:
+            for chip in container.kept.chips:
                 using.setdefault(chip, []).append(container)
     found = dict[ChipId, tuple[Container, ...]]()
     for chip, everybody in sorted(using.items()):
@@ -116,7 +116,7 @@ def crowded(node: Node) -> Mapping[ChipId, tuple[Container, ...]]:
 
 def _with_former(users: Sequence[Container]) -> tuple[Container, ...]:
     """Return the last one that was made in the place of others of these, and those, or nothing."""
-    found = [(c, *(former for former in users if former.key in c.instead_of)) for c in users if c.instead_of]
+    found = [(c, *(former for former in users if former.key in c.kept.instead_of)) for c in users if c.kept.instead_of]
     return max((both for both in found if len(both) > 1), key=len, default=())
 
 
@@ -133,12 +133,12 @@ def _same_use(one: Container, other: Container) -> bool:
 
 def have_met(one: Container, other: Container) -> bool:
     """Return whether the two have run at one time, as far as the books can tell."""
-    if other.key in one.met or one.key in other.met:
+    if other.key in one.kept.met or one.key in other.kept.met:
         return True
     runs, down = (one, other) if one.running else (other, one)
     # Of a life that goes on the books know when it began, and of one that is over when it ended.
-    met = down.running or (runs.since is not None and down.since is not None and runs.since < down.since)
-    return runs.running and met
+    began, ended = runs.kept.since, down.kept.since
+    return runs.running and (down.running or (began is not None and ended is not None and began < ended))
 
 
 def _given_to_slots(node: Node, hold: Hold, given: Chips) -> Mapping[ChipId, str]:
@@ -160,7 +160,7 @@ def _has(node: Node, container: Container) -> Chips:
     """Return the chips that the container runs on, or is just being started on."""
     hold = node.holds.get(container.key)
     starts = hold is not None and hold.is_being_started
-    return container.chips if container.running or starts else frozenset()
+    return container.kept.chips if container.running or starts else frozenset()
 
 
 def _moved(node: Node, container: Container) -> Chips:
@@ -174,6 +174,7 @@ def _moved(node: Node, container: Container) -> Chips:
 def as_placed(node: Node, container: Container, chips: Chips) -> Container:
     """Return the container as its runtime will tell of it, once its definition gives these chips."""
     home, made_for = home_of(node, container), container.made_for or container.claims
+    placed = replace(container, kept=replace(container.kept, chips=chips))
     if chips == home:
-        return replace(container, claims=made_for, made_for=frozenset(), chips=chips)
-    return replace(container, claims=frozenset(f"{BY_ID}{chip}" for chip in chips), made_for=made_for, chips=chips)
+        return replace(placed, claims=made_for, made_for=frozenset())
+    return replace(placed, claims=frozenset(f"{BY_ID}{chip}" for chip in chips), made_for=made_for)

@@ -118,7 +118,7 @@ from cmgr.model.values.messages.piece_facts import StragglersSeen
 from cmgr.model.values.messages.reset_facts import ResetDone
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import Kept
 from cmgr.model.values.services.outages import Outage
 from cmgr.sentences.sentence import say
 
@@ -353,12 +353,10 @@ def _begun_anew(turn: Turn, fact: Restarted) -> None:
     for ring_id in sorted({*members, *(r.id for r in node.rings.values() if _outlives(r, turn.at, node.policy))}):
         stored = _shifted_back(node.rings.get(ring_id, Ring(ring_id, ())), turn.at)
         rings[ring_id] = replace(reborn(stored), chips=members.get(ring_id, ()))
+    slots, new = chips_of_slots(node), chips.keys() - before.keys()
+    meant = {k: replace(c.kept, chips=chips_meant(c, chips, slots, new)) for k, c in node.containers.items()}
     containers = {
-        k: replace(
-            _container_not_ahead(reborn(c), turn.at),
-            chips=chips_meant(c, chips, chips_of_slots(node), chips.keys() - before.keys()),
-        )
-        for k, c in node.containers.items()
+        k: replace(reborn(c), kept=_not_ahead_of(reborn(meant[k]), turn.at)) for k, c in node.containers.items()
     }
     holds = refitted(node.holds, containers, renumbered=moved)
     turn.node = after_restart(replace(node, rings=rings, containers=containers, holds=holds), turn.at)
@@ -412,15 +410,14 @@ def _fault_not_ahead(fault: Fault, at: datetime) -> Fault:
     return replace(fault, risen=min(fault.risen, at), changed=min(fault.changed, at), until=until)
 
 
-def _container_not_ahead(container: Container, at: datetime) -> Container:
-    paused, unsteady = container.paused, container.unsteady
+def _not_ahead_of(kept: Kept, at: datetime) -> Kept:
     return replace(
-        container,
-        since=min(container.since or at, at),
-        paused=None if paused is None else min(paused, at),
-        unsteady=None if unsteady is None else min(unsteady, at),
-        halted=tuple(min(each, at) for each in container.halted),
-        steady={chip: since and min(since, at) for chip, since in container.steady.items()},
+        kept,
+        since=min(kept.since or at, at),
+        paused=kept.paused and min(kept.paused, at),
+        unsteady=kept.unsteady and min(kept.unsteady, at),
+        halted=tuple(min(each, at) for each in kept.halted),
+        steady={chip: since and min(since, at) for chip, since in kept.steady.items()},
     )
 
 

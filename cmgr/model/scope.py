@@ -276,7 +276,7 @@ def _has_down(node: Node, ring: Ring, faults: Sequence[Fault]) -> bool:
         ours = (ring.in_episode and hold.episode == ring.episode) or not bad.isdisjoint(hold.chips)
         if ours and is_down and hold.cause is Cause.EPISODE and hold.chips.isdisjoint(node.isolations):
             return True
-    down = (c for c in on_ring(node, ring) if c.wanted and not c.running and c.key not in node.holds)
+    down = (c for c in on_ring(node, ring) if c.kept.wanted and not c.running and c.key not in node.holds)
     return any(_was_close(node, ring, container) and died_of_it(node, ring, container, since) for container in down)
 
 
@@ -334,11 +334,11 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
     strategy = strategy_of(node, container)
     if strategy is Strategy.NEVER:
         return False
-    if not scope.isolated.isdisjoint(container.chips):
+    if not scope.isolated.isdisjoint(container.kept.chips):
         return True
     # Isolation is of one chip: it never reaches the ring mates, whatever the strategy.
     whole_ring = scope.mates and (strategy is Strategy.RING or ring.widened)
-    if bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips)):
+    if bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.kept.chips)):
         return True
     return bool(scope.whose) and is_of(node, container, scope.whose)
 
@@ -370,19 +370,19 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
     if container.exit is None or since is None:
         return False
     if not container.exit.by_itself and not (
-        container.wanted and ended_with_daemon(node, container.key, container.exit)
+        container.kept.wanted and ended_with_daemon(node, container.key, container.exit)
     ):
         return False
-    if container.seen is None:
+    if container.kept.seen is None:
         return False  # The last life's knowledge is perhaps long out of date.
     if container.owner or replaced(node, container):
         return False  # Somebody has started another in its place, or will.
-    if container.forgotten and is_same_life(container.run, container.forgotten):
+    if container.kept.forgotten and is_same_life(container.run, container.kept.forgotten):
         return False  # Whatever faults follow, a person wants it left as it is.
     if ring.id in node.reset_orders and not handled_faults(node, ring):
         return False  # A person wanted the reset: there is no fault to die of.
     # The runtime's clock may be ahead of ours: nobody dies after cmgr was told of it.
-    at = min(container.exit.at, container.since or container.exit.at)
+    at = min(container.exit.at, container.kept.since or container.exit.at)
     if at < since and not _was_close(node, ring, container):
         return False
     return at >= since - node.policy.death_window
@@ -401,7 +401,7 @@ def _was_close(node: Node, ring: Ring, container: Container) -> bool:
     A container that is stopped with its whole ring needs all of it, and dies with any of it.
     """
     bad = {f.chip for f in handled_faults(node, ring)} | {c for c in ring.chips if c in node.isolations}
-    return strategy_of(node, container) is Strategy.RING or ring.widened or not bad.isdisjoint(container.chips)
+    return strategy_of(node, container) is Strategy.RING or ring.widened or not bad.isdisjoint(container.kept.chips)
 
 
 def waiting_order(node: Node, ring: Ring) -> ResetOrder | None:

@@ -70,7 +70,7 @@ def veto_of(node: Node, ring: Ring, fault: Fault, at: datetime, asked: Sequence[
     since = ring.vetoed or at
     if not (policy.busy and policy.stop) or fault.risen + policy.stop_after > at or since + longest <= at:
         return None
-    fresh = [(c, c.veto if c.veto is not None and c.veto.at >= since else None) for c in asked]
+    fresh = [(c, c.kept.veto if c.kept.veto is not None and c.kept.veto.at >= since else None) for c in asked]
     waits = [_busy(c, veto) for c, veto in fresh if veto is None or veto.busy]
     if not waits:
         return None

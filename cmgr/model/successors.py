@@ -22,7 +22,7 @@ LATE = timedelta(hours=1)
 """So long after cmgr's start of a container a client may still make another: it waits before it tries again."""
 
 
-_takers = Indexed[ContainerKey, Container](lambda container: container.instead_of)
+_takers = Indexed[ContainerKey, Container](lambda container: container.kept.instead_of)
 
 
 def _in_place_of(node: Node, key: ContainerKey) -> list[Container]:
@@ -33,13 +33,13 @@ def successor(node: Node, hold: Hold) -> Container | None:
     """Return what is to run in the place of the held container: the last that was made there."""
     chips = hold.chips | _of(node, hold)
     found = [c for c in _in_place_of(node, hold.key) if not chips.isdisjoint(_chips(node, c))]
-    return max(found, key=lambda c: (len(c.instead_of), c.key)) if found else None
+    return max(found, key=lambda c: (len(c.kept.instead_of), c.key)) if found else None
 
 
 def former(node: Node, hold: Hold) -> Container | None:
     """Return one in whose place the held container was made, and which runs again."""
     container, chips = node.containers.get(hold.key), hold.chips | _of(node, hold)
-    keys = sorted(container.instead_of) if container is not None else ()
+    keys = sorted(container.kept.instead_of) if container is not None else ()
     found = (node.containers[key] for key in keys if key in node.containers)
     return next((c for c in found if c.running and not chips.isdisjoint(_chips(node, c))), None)
 
@@ -51,13 +51,13 @@ def _of(node: Node, hold: Hold) -> frozenset[ChipId]:
 
 def _chips(node: Node, container: Container) -> frozenset[ChipId]:
     """Return the chips that it has, and those that it was made for: a client does not know that cmgr has moved it."""
-    return container.chips | (home_of(node, container) if container.made_for else frozenset())
+    return container.kept.chips | (home_of(node, container) if container.made_for else frozenset())
 
 
 def places(node: Node, container: Container) -> Mapping[ChipId, int]:
     """Return how many are to run on each of its chips, itself among them."""
     there = _users(node, container)
-    return {chip: 1 + len(_on(node, chip, container, there)) for chip in sorted(container.chips)}
+    return {chip: 1 + len(_on(node, chip, container, there)) for chip in sorted(container.kept.chips)}
 
 
 def places_taken(node: Node, newcomer: Container) -> list[Container]:
@@ -76,22 +76,26 @@ def _too_many(node: Node, newcomer: Container, there: Sequence[Container], other
     """Return on how many chips of this one, if it is held, there would be more with the newcomer than there were."""
     own = node.holds.get(newcomer.key)
     # Or one that is in the place of a held one, and runs.
-    holds = [h for key in (other.key, *other.instead_of) if (h := node.holds.get(key)) is not None and not h.is_theirs]
+    holds = [
+        h for key in (other.key, *other.kept.instead_of) if (h := node.holds.get(key)) is not None and not h.is_theirs
+    ]
     known = [hold.places for hold in holds if own is None or hold.since < own.since]
-    known += [other.places] if _is_late_for(other, newcomer) else []
+    known += [other.kept.places] if _is_late_for(other, newcomer) else []
     if not known:
         return 0
     # A newcomer that is held itself may have run beside the other on a chip that was away when that was held.
     uncounted = 1 if own is None else len(there) + 1
-    on_each = ((chip, _on(node, chip, newcomer, there)) for chip in _chips(node, other) & newcomer.chips)
+    on_each = ((chip, _on(node, chip, newcomer, there)) for chip in _chips(node, other) & newcomer.kept.chips)
     return sum(other in on and len(on) >= min(places.get(chip, uncounted) for places in known) for chip, on in on_each)
 
 
 def _is_late_for(started: Container, newcomer: Container) -> bool:
     """Return whether a client can have made the newcomer for the stop of this one, which cmgr has started since."""
-    if not (started.places and started.running and started.since is not None and newcomer.since is not None):
+    if not (
+        started.kept.places and started.running and started.kept.since is not None and newcomer.kept.since is not None
+    ):
         return False
-    return newcomer.image == started.image != "" and newcomer.since - started.since < LATE
+    return newcomer.image == started.image != "" and newcomer.kept.since - started.kept.since < LATE
 
 
 def _alike(name: str, other: str) -> int:
@@ -100,7 +104,7 @@ def _alike(name: str, other: str) -> int:
 
 
 def _ended(container: Container) -> float:
-    return container.since.timestamp() if container.since is not None else 0.0
+    return container.kept.since.timestamp() if container.kept.since is not None else 0.0
 
 
 def _users(node: Node, container: Container) -> list[Container]:
@@ -109,7 +113,7 @@ def _users(node: Node, container: Container) -> list[Container]:
     One of those that ask for every chip shares them with all that name theirs.
     """
     every, away = ALL_CHIPS in container.claims, _moved(node.containers)
-    those = {c.key: c for c in (*users_on(node, container.chips), *away)}
+    those = {c.key: c for c in (*users_on(node, container.kept.chips), *away)}
     return [
         other
         for other in those.values()
@@ -133,4 +137,4 @@ def _on(node: Node, chip: ChipId, container: Container, others: Iterable[Contain
 def _is_to_run(node: Node, container: Container) -> bool:
     hold = node.holds.get(container.key)
     held = hold is not None and not hold.is_theirs
-    return held or (container.enabled and (container.running or container.wanted))
+    return held or (container.enabled and (container.running or container.kept.wanted))

@@ -107,30 +107,31 @@ class Turn:
             self.node = replace(self.node, fleet_groups=kept)
 
     def put_container(self, container: Container) -> None:
-        before = self.node.containers.get(container.key)
-        if container.running and (before is None or before.seen is None or before.run != container.run):
-            met = {other.key for other in self.node.containers.values() if _meet(container, other)}
-            met |= before.met & self.node.containers.keys() if before is not None else set()
-            container = replace(container, met=frozenset(met))
-        elif before is not None and before.met != container.met:
-            container = replace(container, met=before.met)
+        before, kept = self.node.containers.get(container.key), container.kept
+        met, former = kept.met, kept.former
+        if container.running and (before is None or before.kept.seen is None or before.run != container.run):
+            met = frozenset(other.key for other in self.node.containers.values() if _meet(container, other))
+            met |= before.kept.met & self.node.containers.keys() if before is not None else frozenset()
+        elif before is not None:
+            met = before.kept.met
         if before is not None:
-            former = before.former if before.run == container.run else before.run
-            container = replace(container, former=former) if former != container.former else container
-            if before.running and not container.running and not container.wanted:
+            former = before.kept.former if before.run == container.run else before.run
+            if before.running and not container.running and not kept.wanted:
                 self._keep_for_successor(before)
+        if (met, former) != (kept.met, kept.former):
+            container = replace(container, kept=replace(kept, met=met, former=former))
         self.node = replace(self.node, containers={**self.node.containers, container.key: container})
 
     def drop_container(self, key: ContainerKey) -> None:
         known = self.node.containers.get(key)
-        if known is not None and (known.running or known.wanted):
+        if known is not None and (known.running or known.kept.wanted):
             self._keep_for_successor(known)
         kept = {k: c for k, c in self.node.containers.items() if k != key}
         self.node = replace(self.node, containers=kept)
 
     def _keep_for_successor(self, container: Container) -> None:
         """Move nothing to its chips for a while: who redeploys stops or removes the old one before he makes the new."""
-        left = dict.fromkeys(container.chips, self.at + REDEPLOY)
+        left = dict.fromkeys(container.kept.chips, self.at + REDEPLOY)
         self.node = replace(self.node, left={**self.node.left, **left})
 
     def put_fault(self, fault: Fault) -> None:
@@ -272,7 +273,8 @@ class Turn:
 
     def tell(self, about: Hold | Container, text: str, kind: NoteKind = NoteKind.HOLD) -> None:
         """Say something of a container in the timeline of its chips' episode, or outside of any."""
-        self.note(kind, text, self.ring_for(about.chips), container=about.key)
+        chips = about.chips if isinstance(about, Hold) else about.kept.chips
+        self.note(kind, text, self.ring_for(chips), container=about.key)
 
     def note_fault(self, fault: Fault, text: str, assertion: Assertion | None = None) -> None:
         """Say something of a fault: in words, and for programs."""
@@ -349,4 +351,4 @@ class Turn:
 
 
 def _meet(one: Container, other: Container) -> bool:
-    return other.key != one.key and other.running and not other.chips.isdisjoint(one.chips)
+    return other.key != one.key and other.running and not other.kept.chips.isdisjoint(one.kept.chips)

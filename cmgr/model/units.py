@@ -25,7 +25,7 @@ def unit_of(node: Node, container: Container) -> Container | None:
     unit = node.containers.get(unit_key(container.unit)) if container.unit else None
     if unit is None or is_run_by(unit, container):
         return unit
-    return unit if (unit.covers or unit.vouches) and is_asked_for(node, container) else None
+    return unit if (unit.kept.covers or unit.vouches) and is_asked_for(node, container) else None
 
 
 def is_run_by(unit: Container, container: Container) -> bool:
@@ -66,7 +66,9 @@ def is_asked_for(node: Node, container: Container) -> bool:
     state = node.runtimes.get(SYSTEMD)
     if state is None:
         return True  # The service takes systemd on as soon as a container names a unit.
-    return not state.why_down and (state.listed is None or (container.since is None or state.listed < container.since))
+    return not state.why_down and (
+        state.listed is None or (container.kept.since is None or state.listed < container.kept.since)
+    )
 
 
 def is_covered(node: Node, container: Container) -> bool:
@@ -90,7 +92,7 @@ def is_left_behind(node: Node, container: Container) -> bool:
     if hold is None or not hold.is_held_down:
         return False
     told = hold.attempt.told if hold.state is HoldState.STARTING else None
-    return told is None or container.since is None or container.since < told
+    return told is None or container.kept.since is None or container.kept.since < told
 
 
 def outlives(node: Node, container: Container) -> bool:
@@ -99,9 +101,14 @@ def outlives(node: Node, container: Container) -> bool:
     That the unit is down must have been seen in this life: the last one may have started it before it died.
     """
     unit, state = unit_of(node, container), node.runtimes.get(container.key.runtime)
-    if unit is None or unit.seen is None or unit.running or not container.running:
+    if unit is None or unit.kept.seen is None or unit.running or not container.running:
         return False
-    return state is not None and state.listed is not None and unit.since is not None and state.listed >= unit.since
+    return (
+        state is not None
+        and state.listed is not None
+        and unit.kept.since is not None
+        and state.listed >= unit.kept.since
+    )
 
 
 def is_stood_for(node: Node, container: Container) -> bool:
@@ -111,7 +118,7 @@ def is_stood_for(node: Node, container: Container) -> bool:
         return False
     if not unit.running or unit.key in node.holds:
         return True
-    return any(mate.running and mate.chips >= container.chips for mate in run_by(node, unit))
+    return any(mate.running and mate.kept.chips >= container.kept.chips for mate in run_by(node, unit))
 
 
 def tells_of_users(node: Node) -> Iterator[RuntimeState]:
@@ -125,7 +132,7 @@ def is_of(node: Node, container: Container, whose: frozenset[str]) -> bool:
     ids = {key.id, *(c.key.id for c in run_by(node, container))} if key.runtime == SYSTEMD else {key.id}
     if not whose.isdisjoint(ids):
         return True
-    chips = [node.chips[chip] for chip in container.chips if chip in node.chips]
+    chips = [node.chips[chip] for chip in container.kept.chips if chip in node.chips]
     shares = (share for chip in chips for share in chip.shares if share.id in whose)
     if any(not container.claims.isdisjoint({share.id, *share.aliases}) for share in shares):
         return True

@@ -23,7 +23,7 @@ def is_wanted(known: Container | None, now: Container, *, unseen: bool) -> bool:
 
     `unseen`: it is down, and cmgr could see nothing of this life, which its daemon may have ended.
     """
-    before = known is not None and known.wanted
+    before = known is not None and known.kept.wanted
     if not now.enabled:
         return False
     if now.owner and not now.running:
@@ -32,9 +32,9 @@ def is_wanted(known: Container | None, now: Container, *, unseen: bool) -> bool:
         # A container that a person has forgotten is wanted again in its next life.
         begun = known is None or (known.running, known.run) != (True, now.run)
         # The first read-out says what a share's name means, and it may be down by then.
-        asks = bool(now.chips or now.claims - {UNCLEAR})
+        asks = bool(now.kept.chips or now.claims - {UNCLEAR})
         return before or (begun and (asks or now.heal is not None or now.ready is not None or bool(now.group)))
-    return before and (now.told_before or bool(now.along) or not was_meant(now.exit))
+    return before and (now.kept.told_before or bool(now.kept.along) or not was_meant(now.exit))
 
 
 def was_told_before(known: Container | None, now: Container) -> bool:
@@ -44,7 +44,7 @@ def was_told_before(known: Container | None, now: Container) -> bool:
     """
     if known is None or known.running or now.running or known.run != now.run:
         return False
-    return known.seen is None or known.told_before
+    return known.kept.seen is None or known.kept.told_before
 
 
 def was_meant(end: Exit | None) -> bool:
@@ -67,16 +67,16 @@ def why_not_serving(container: Container) -> str:
     """Return in words why a container that runs does not serve, or nothing."""
     if container.frozen:
         return say("container.is-paused")
-    if container.unsteady is not None:
+    if container.kept.unsteady is not None:
         return say("container.dies-soon")
     if container.cut_off:
         begun = say("container.cut-off-begun", name=container.cut_off)
         return say("container.cut-off-gone", name=container.cut_off) if container.orphaned else begun
-    if container.barred:
-        return say("container.chips-are-barred", chips=sorted(container.barred))
+    if container.kept.barred:
+        return say("container.chips-are-barred", chips=sorted(container.kept.barred))
     if container.health == UNHEALTHY:
         return say("container.check-says-unhealthy")
-    return say("container.does-not-answer", said=container.said) if container.answer == UNHEALTHY else ""
+    return say("container.does-not-answer", said=container.kept.said) if container.kept.answer == UNHEALTHY else ""
 
 
 def idle(node: Node) -> tuple[ContainerKey, ...]:
@@ -85,19 +85,19 @@ def idle(node: Node) -> tuple[ContainerKey, ...]:
     A container that is cut off is told on whatever chips, or none: others need what it serves.
     """
     ours = {key for key, hold in node.holds.items() if not hold.is_theirs}
-    found = (c for c in node.containers.values() if (c.wanted or _is_left(c)) and c.key not in ours)
-    return tuple(sorted(c.key for c in found if (c.running or c.unsteady is not None) and why_not_serving(c)))
+    found = (c for c in node.containers.values() if (c.kept.wanted or _is_left(c)) and c.key not in ours)
+    return tuple(sorted(c.key for c in found if (c.running or c.kept.unsteady is not None) and why_not_serving(c)))
 
 
 def _is_left(container: Container) -> bool:
-    ours = container.enabled and not container.owner and container.forgotten != container.run
+    ours = container.enabled and not container.owner and container.kept.forgotten != container.run
     return bool(container.cut_off) and ours
 
 
 def missing(node: Node) -> tuple[ContainerKey, ...]:
     """Return the wanted containers that do not run, as far as the books know."""
     wanted = {key for key, hold in node.holds.items() if not hold.is_theirs}
-    wanted |= {key for key, container in node.containers.items() if container.wanted}
+    wanted |= {key for key, container in node.containers.items() if container.kept.wanted}
     return tuple(key for key in sorted(wanted) if not _runs(node, node.containers.get(key)))
 
 

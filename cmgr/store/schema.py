@@ -58,7 +58,7 @@ def _to_level_3(connection: Connection) -> None:
     connection.exec_driver_sql("INSERT INTO maintenance (id, since, until, who) SELECT 0, since, until, who FROM modes")
     connection.exec_driver_sql("DROP TABLE modes")
     connection.exec_driver_sql("UPDATE faults SET handling = level")
-    connection.exec_driver_sql("UPDATE containers SET wanted = running AND enabled AND chips != '[]'")
+    connection.exec_driver_sql("UPDATE containers SET kept_wanted = running AND enabled AND chips != '[]'")
 
 
 def _to_level_4(connection: Connection) -> None:
@@ -85,7 +85,10 @@ def _make_anew(connection: Connection, name: str, taken: Mapping[str, str]) -> N
 
 
 def _to_level_5(connection: Connection) -> None:
+    """Set apart what cmgr knows of a container, and keep some tables in the order of their keys."""
     _bring_up_to_date(connection)
+    older = (column["name"] for column in inspect(connection).get_columns("containers"))
+    _make_anew(connection, "containers", {f"kept_{name}": name for name in older})
     for name in _BY_KEY:
         _make_anew(connection, name, {})
     connection.execute(text("UPDATE meta SET counted = :now"), {"now": rows.stamp(datetime.now(UTC))})

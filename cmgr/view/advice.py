@@ -114,7 +114,7 @@ def forgettable(node: Node, text: str) -> list[ContainerKey]:
     """
     found = [k for k, h in node.holds.items() if h.state is HoldState.SETTLING]
     found += [k for k in missing(node) if k not in node.holds]
-    found += [k for k, c in node.containers.items() if c.running and c.instead_of and k not in node.holds]
+    found += [k for k, c in node.containers.items() if c.running and c.kept.instead_of and k not in node.holds]
     return named(node, text) or among(node, found, text)
 
 
@@ -154,8 +154,8 @@ def _unread(node: Node, container: Container) -> "shapes.Late | None":
     error = one_line(container.unread)
     if not container.running:
         text = say("late.unread-down", error=error)
-    elif container.chips:
-        text = say("late.unread", error=error, chips=sorted(container.chips))
+    elif container.kept.chips:
+        text = say("late.unread", error=error, chips=sorted(container.kept.chips))
     else:
         text = say("late.unread-anywhere", error=error)
     what = say("hint.inspect", command=f"{container.key.runtime} inspect {called(node, container.key)}")
@@ -165,7 +165,7 @@ def _unread(node: Node, container: Container) -> "shapes.Late | None":
 def _stopping(node: Node, hold: Hold, now: datetime) -> "shapes.Late | None":
     known = node.containers.get(hold.key)
     # It may have been held for long, and its present life have begun since.
-    length = now - max(hold.since, (known.since if known is not None else None) or hold.since)
+    length = now - max(hold.since, (known.kept.since if known is not None else None) or hold.since)
     if not hold.is_to_end or observing(node) or length <= max(STOPPING_LONG, 2 * hold.grace):
         return None
     name = one_line(hold.name) or hold.key.id[:12]

@@ -106,8 +106,14 @@ def down(node: Node) -> tuple[Down, ...]:
 def _down(node: Node, key: ContainerKey) -> Down:
     container, hold = node.containers.get(key), node.holds.get(key)
     reason, what = _story(node, key)
-    chips = hold.chips if hold is not None else container.chips if container is not None else frozenset()
-    since = container.since if container is not None and container.since is not None else hold.since if hold else None
+    chips = hold.chips if hold is not None else container.kept.chips if container is not None else frozenset()
+    since = (
+        container.kept.since
+        if container is not None and container.kept.since is not None
+        else hold.since
+        if hold
+        else None
+    )
     return Down(key, one_line(name_of(node, key)), tuple(sorted(chips)), since, one_line(reason), what)
 
 
@@ -121,7 +127,7 @@ def _rows(node: Node) -> "Sequence[shapes.Container]":
     shown = {
         k
         for k, c in node.containers.items()
-        if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit or c.ready or c.cut_off)
+        if c.running and (c.kept.chips or c.warnings or c.unread or c.heal or c.unit or c.ready or c.cut_off)
     }
     found = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
     return sorted(found, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
@@ -135,17 +141,21 @@ def ours(hold: Hold | None) -> Hold | None:
 def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
     """Return the chips that the container uses, or will use when it is started again."""
     container, hold = node.containers.get(key), ours(node.holds.get(key))
-    used = container.chips if container is not None and (container.running or hold is not None) else frozenset()
+    used = container.kept.chips if container is not None and (container.running or hold is not None) else frozenset()
     return used | (hold.chips if hold is not None else frozenset())
+
+
+def _is_spared(node: Node, container: Container) -> bool:
+    return container.running and bool(container.kept.chips) and is_spared(node, container)
 
 
 def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     container, hold = node.containers.get(key), node.holds.get(key)
     status = _status(container, hold)
     reason, what = _story(node, key)
-    began = container.since if container is not None else None
+    began = container.kept.since if container is not None else None
     since = hold.since if hold is not None and status != "running" else began
-    chips = chips_of(node, key) or (hold.chips if hold is not None else container.chips if container else frozenset())
+    last = hold.chips if hold is not None else container.kept.chips if container is not None else frozenset[ChipId]()
     asked, said = _asked(container)
     project, service, group = _together(container)
     strategy = node.policy.strategy if container is None or container.strategy is None else container.strategy
@@ -155,7 +165,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "id": key.id,
         "name": one_line(name_of(node, key)),
         "called": called(node, key),
-        "chips": sorted(chips),
+        "chips": sorted(chips_of(node, key) or last),
         "status": status,
         "since": stamp_or_none(since),
         "strategy": str(strategy),
@@ -166,7 +176,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "heal": heal(node, key),
         "lost": _lost(container),
         "slots": [slot.name for slot in of_container(node, container)],
-        "spared": container is not None and container.running and bool(container.chips) and is_spared(node, container),
+        "spared": container is not None and _is_spared(node, container),
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
         "hint": what,
@@ -183,13 +193,17 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
 
 def _lost(container: Container | None) -> list[int]:
     """Return the chips that it can open no more in this life, or has left though it says that it serves."""
-    return sorted(container.denied | container.lost.keys()) if container is not None and container.running else []
+    return (
+        sorted(container.kept.denied | container.kept.lost.keys())
+        if container is not None and container.running
+        else []
+    )
 
 
 def _asked(container: Container | None) -> tuple[str, str]:
     """Return what it is asked, and how it has answered last."""
     asked = container.ready.text if container is not None and container.ready is not None else ""
-    return asked, one_line(container.said) if asked and container is not None else ""
+    return asked, one_line(container.kept.said) if asked and container is not None else ""
 
 
 def _together(container: Container | None) -> tuple[str, str, str]:
@@ -251,8 +265,8 @@ def _ended(node: Node, container: Container) -> tuple[str, str]:
     how = say("container.ended-unseen")
     if end is not None and end.by_itself:
         how = say("container.exited", code=end.code)
-    elif container.along:
-        how = say("container.stopped-along", other=one_line(container.along))
+    elif container.kept.along:
+        how = say("container.stopped-along", other=one_line(container.kept.along))
     elif end is not None and end.missed:
         how = say("container.ended-with-runtime", code=end.code, runtime=container.key.runtime)
     elif end is not None:
@@ -263,7 +277,7 @@ def _ended(node: Node, container: Container) -> tuple[str, str]:
         what = say("hint.stop-other-or-forget", other=one_line(others[0][1]), order=forget(node, container.key))
     else:
         what = say("hint.start-or-forget", start=_start(node, container.key), order=forget(node, container.key))
-    troubles = _of_chips(node, container.chips)
+    troubles = _of_chips(node, container.kept.chips)
     return parts([how, *troubles[:1], *has, say("container.is-not-held")]), what
 
 
@@ -283,7 +297,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
         return say("container.is-ignored"), ""
     if not container.enabled:
         return say("container.hands-off", label=container.hands_off), ""
-    rings = _rings(node, container.chips)
+    rings = _rings(node, container.kept.chips)
     theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
     if theirs is not None and is_fought_for(theirs, container):
         own = say("hint.stop-the-owner-for-ring", ring=theirs.id)
@@ -293,7 +307,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
         )
     if theirs is not None:
         return say("container.started-by-hand", ring=theirs.id), say("hint.stop-for-ring", ring=theirs.id)
-    troubles = _of_chips(node, container.chips)
+    troubles = _of_chips(node, container.kept.chips)
     ailing, what = of_running(node, container)
     waited_for, how = _waited_for(node, container)
     elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
@@ -309,7 +323,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
 
 def _busy(node: Node, container: Container) -> str:
     """Return that a reset waits for it because it says that it is busy, or nothing."""
-    veto = container.veto
+    veto = container.kept.veto
     waits = veto is not None and any(r.vetoed is not None and veto.at >= r.vetoed for r in node.rings.values())
     return say("container.says-busy", said=veto.said) if veto is not None and veto.busy and waits else ""
 
@@ -322,15 +336,19 @@ def to_rejoin(container: Container) -> str:
 
 
 def _not_serving(container: Container) -> list[str]:
-    why = why_not_serving(container) if container.unsteady is not None or container.cut_off or container.barred else ""
-    waits = container.answer == LOADING and container.says == LOADING
+    why = (
+        why_not_serving(container)
+        if container.kept.unsteady is not None or container.cut_off or container.kept.barred
+        else ""
+    )
+    waits = container.kept.answer == LOADING and container.says == LOADING
     loads = _not_yet(container, say("container.starts")) if waits else ""
     return [say("container.frozen") if container.frozen else why, STARTING if container.starting else loads]
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, str]:
     """Return why a reset would wait for it, whatever the strategy, and what to do about that before a fault comes."""
-    if container.chips and is_spared(node, container):
+    if container.kept.chips and is_spared(node, container):
         return SPARED, SPARED_HINT
     if not container.unclear:
         return "", ""
@@ -339,8 +357,8 @@ def _waited_for(node: Node, container: Container) -> tuple[str, str]:
 
 def _not_yet(container: Container, runs: str) -> str:
     """Return that it runs, and who has not said yet that it serves."""
-    if container.ready is not None and container.answer != HEALTHY:
-        return say("container.no-answer-yet", runs=runs, said=container.said or say("container.nothing-has-come"))
+    if container.ready is not None and container.kept.answer != HEALTHY:
+        return say("container.no-answer-yet", runs=runs, said=container.kept.said or say("container.nothing-has-come"))
     if not container.health:
         return say("container.check-says-nothing", runs=runs)
     return say("container.check-says", runs=runs, health=container.health)

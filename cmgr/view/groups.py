@@ -103,11 +103,11 @@ def _member(node: Node, group: Group, container: Container) -> "group_shapes.Mem
     return {
         "name": one_line(container.name),
         "called": called(node, container.key),
-        "chips": sorted(container.chips),
+        "chips": sorted(container.kept.chips),
         "order": container.order,
         "running": container.running,
         "held": held,
-        "since": stamp_or_none(container.since),
+        "since": stamp_or_none(container.kept.since),
         "reason": one_line(why),
     }
 
@@ -128,7 +128,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 def _chips(node: Node, container: Container) -> frozenset[ChipId]:
     hold = node.holds.get(container.key)
-    return hold.chips if hold is not None and not container.running else container.chips
+    return hold.chips if hold is not None and not container.running else container.kept.chips
 
 
 def size(members: list[Container]) -> int:
@@ -240,7 +240,7 @@ def troubles(node: Node) -> Iterator[Trouble]:
         if why:
             text = say("group.is-in-phase", group=name, phase=group.phase)
             text = text if group.in_round else say("group.is-not-whole", group=name)
-            chips = tuple(sorted({chip for c in members for chip in c.chips}))
+            chips = tuple(sorted({chip for c in members for chip in c.kept.chips}))
             told = tuple(c.name for c in members)
             since = group.began if group.in_round else None
             what = _hint(node, group, members)

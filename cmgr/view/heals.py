@@ -61,28 +61,28 @@ def troubles(node: Node) -> Iterator[Trouble]:
         yield from _reach(node, container)
         why, what = _unchecked(node, container)
         if why and container.enabled:
-            text, chips = say("heal.nobody-knows", name=titled(node, key)), tuple(sorted(container.chips))
+            text, chips = say("heal.nobody-knows", name=titled(node, key)), tuple(sorted(container.kept.chips))
             about, names = "/".join(key), (container.name,)
             yield Trouble(TroubleKind.BLIND, about, text, why, what, container.unchecked, chips=chips, containers=names)
 
 
 def _reach(node: Node, container: Container) -> Iterator[Trouble]:
     """Yield that it may have lost chips; that it has lost some beyond doubt is told by its not serving."""
-    doubted = (container.denied | container.lost.keys()) - container.barred
+    doubted = (container.kept.denied | container.kept.lost.keys()) - container.kept.barred
     # Of a unit the containers that it runs are told.
     if not container.running or not container.enabled or not doubted or container.key.runtime == SYSTEMD:
         return
     name, chips = titled(node, container.key), tuple(sorted(doubted))
-    if denied := doubted & container.denied:
+    if denied := doubted & container.kept.denied:
         text = say("heal.cannot-open", name=name, chips=sorted(denied))
         why = say("heal.rules-have-changed")
         what = say("hint.restart-when-it-suits")
     else:
-        began = min(at for chip in chips if (at := container.steady.get(chip)) is not None)
+        began = min(at for chip in chips if (at := container.kept.steady.get(chip)) is not None)
         text = say("heal.has-left", name=name, chips=chips)
         why = say("heal.no-process-there", at=stamp(began))
         what = say("hint.ask-for-work")
-    since = min((at for chip in chips if (at := container.lost.get(chip)) is not None), default=None)
+    since = min((at for chip in chips if (at := container.kept.lost.get(chip)) is not None), default=None)
     about = "/".join(container.key)
     yield Trouble(TroubleKind.REACH, about, text, why, what, since, chips=chips, containers=(container.name,))
 
@@ -99,13 +99,13 @@ def of_running(node: Node, container: Container) -> tuple[str, str]:
     if healing is None or not healing.ails:
         spared = healing is not None and healing.spared and healing.life == container.run
         told, what = _unchecked(node, container)
-        mute = say("heal.does-not-answer", said=container.said)
+        mute = say("heal.does-not-answer", said=container.kept.said)
         ill = mute if container.health != UNHEALTHY else say("heal.unhealthy")
         left = say("heal.left-by-order", ill=ill) if spared else ill
         return (left if container.says == UNHEALTHY else told), what
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
-    idle = why_idle(node, chips=bool(container.chips))
+    idle = why_idle(node, chips=bool(container.kept.chips))
     return parts([_counted(node, container.key, healing), say("heal.idle", idle=idle) if idle else ""]), ""
 
 
@@ -139,7 +139,9 @@ def hurried(node: Node, ring: Ring) -> Iterator[Trouble]:
     ends = veto_ends(node, ring)
     late = [h for h in holds_on(node, ring) if ends is not None and h.since >= ends and not h.died and not h.is_theirs]
     busy = [
-        h.name for h in late if (c := node.containers.get(h.key)) is not None and c.veto is not None and c.veto.busy
+        h.name
+        for h in late
+        if (c := node.containers.get(h.key)) is not None and c.kept.veto is not None and c.kept.veto.busy
     ]
     if busy:
         text = say("heal.stopped-while-busy", names=busy)

@@ -59,13 +59,13 @@ def fewer(slot: Slot) -> str:
 
 def away(node: Node, container: Container) -> str:
     """Return in words that a container on no slot has other chips than it was made for, or fewer; else nothing."""
-    home = home_of(node, container) if container.made_for else container.chips
-    if container.chips == home:
+    home = home_of(node, container) if container.made_for else container.kept.chips
+    if container.kept.chips == home:
         return ""
-    lacks, instead = home - container.chips, container.chips - home
+    lacks, instead = home - container.kept.chips, container.kept.chips - home
     moved_to = say("slot.moved", gone=runs(lacks), new=runs(instead)) if instead else ""
-    count = say("slot.fewer", left=len(container.chips), all=len(home), without=runs(lacks))
-    return parts([moved_to, count if len(container.chips) < len(home) else ""])
+    count = say("slot.fewer", left=len(container.kept.chips), all=len(home), without=runs(lacks))
+    return parts([moved_to, count if len(container.kept.chips) < len(home) else ""])
 
 
 def of_container(node: Node, container: Container | None) -> list[Slot]:
@@ -92,12 +92,12 @@ def _short(node: Node) -> Iterator[Trouble]:
                 chips=tuple(sorted(slot.chips)), containers=names,
             )  # fmt: skip
     for key, container in sorted(node.containers.items()):
-        if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
+        if container.running and container.made_for and len(container.kept.chips) < len(home_of(node, container)):
             what = _on_all(meant(node, key), whole_for(node, container)) or "cmgr chips"
             text = say("slot.container-runs", name=titled(node, key), how=away(node, container))
             yield Trouble(
-                TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, what, container.since,
-                chips=tuple(sorted(container.chips)), containers=(container.name,),
+                TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, what, container.kept.since,
+                chips=tuple(sorted(container.kept.chips)), containers=(container.name,),
             )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def _crowded(node: Node) -> Iterator[Trouble]:
         late, *others = (node.containers[key] for key in keys)
         names = tuple(container.name for container in (late, *others))
         text = say("slot.is-used-by", chips=on, names=[titled(node, key) for key in keys])
-        former = [titled(node, other.key) for other in others if other.key in late.instead_of]
+        former = [titled(node, other.key) for other in others if other.key in late.kept.instead_of]
         if former:
             why = say("slot.former-runs", name=one_line(late.name), names=former)
             what = say("hint.stop-one-or-forget", order=forget(node, late.key))

@@ -286,7 +286,9 @@ def _share(node: Node, share: Share, chip: Chip, processes: Iterable[Process]) -
 
 @kept
 def _asking(known: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
-    return grouped((claim, container) for container in known.values() if container.wanted for claim in container.claims)
+    return grouped(
+        (claim, container) for container in known.values() if container.kept.wanted for claim in container.claims
+    )
 
 
 def healthy(node: Node, chip: ChipId) -> bool:

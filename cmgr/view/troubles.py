@@ -250,7 +250,7 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
             text = say("trouble.in-the-way", name=titled(node, container.key), ring=ring.id)
             yield Trouble(
                 kind, "/".join(container.key), text, why, what, since=ring.blocked, ring=ring.id,
-                chips=tuple(sorted(container.chips)), containers=(container.name,),
+                chips=tuple(sorted(container.kept.chips)), containers=(container.name,),
             )  # fmt: skip
 
 
@@ -390,7 +390,7 @@ def _ailing(node: Node) -> Iterator[Trouble]:
             continue
         ill = ailment(container, Healing(key), hangs=hang_of(node, container) is not None)
         text = say("trouble.ails", name=titled(node, key), how=worded(ill) or say("trouble.to-be-restarted"))
-        about, chips, names = "/".join(key), tuple(sorted(container.chips)), (container.name,)
+        about, chips, names = "/".join(key), tuple(sorted(container.kept.chips)), (container.name,)
         if healing.given_up is None:
             yield Trouble(TroubleKind.AILING, about, text, since=healing.since, chips=chips, containers=names)
             continue
@@ -402,7 +402,7 @@ def _ailing(node: Node) -> Iterator[Trouble]:
 
 def _slow(node: Node) -> Iterator[Trouble]:
     for chip, lag in sorted(node.stragglers.items()):
-        names = tuple(sorted(c.name for c in node.containers.values() if c.running and chip in c.chips))
+        names = tuple(sorted(c.name for c in node.containers.values() if c.running and chip in c.kept.chips))
         text = say("trouble.slow", chip=chip)
         what = say("hint.slow")
         yield Trouble(
@@ -419,7 +419,7 @@ def _hanging(node: Node) -> Iterator[Trouble]:
             what = say("hint.hangs")
             yield Trouble(
                 TroubleKind.HANGING, about, text, hang.words, what, hang.since,
-                chips=tuple(sorted(container.chips)), containers=(container.name,),
+                chips=tuple(sorted(container.kept.chips)), containers=(container.name,),
             )  # fmt: skip
 
 
@@ -460,18 +460,18 @@ def _idle(node: Node) -> Iterator[Trouble]:
         lost = (TroubleKind.LOST, full_name(key, container.name)) in node.troubles
         if not told and not lost:
             text, what = say("trouble.idle", name=titled(node, key)), _to_serve(container)
-            left = min((container.lost[chip] for chip in container.barred), default=None)
-            since = container.unsteady or container.paused or left or container.mute
+            left = min((container.kept.lost[chip] for chip in container.kept.barred), default=None)
+            since = container.kept.unsteady or container.kept.paused or left or container.kept.mute
             yield Trouble(
                 TroubleKind.IDLE, "/".join(key), text, why_not_serving(container), what, since,
-                chips=tuple(sorted(container.chips)), containers=(container.name,),
+                chips=tuple(sorted(container.kept.chips)), containers=(container.name,),
             )  # fmt: skip
 
 
 def _to_serve(container: Container) -> str:
     if container.frozen:
         return say("hint.go-on")
-    return say("hint.give-back") if container.barred else to_rejoin(container) or say("hint.look-at-it")
+    return say("hint.give-back") if container.kept.barred else to_rejoin(container) or say("hint.look-at-it")
 
 
 def _runtimes(node: Node) -> Iterator[Trouble]:

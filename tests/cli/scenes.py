@@ -13,7 +13,7 @@ from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey, Kept
 from cmgr.model.values.standing import Maintenance
 from cmgr.view import shapes
 from cmgr.view import status as view
@@ -89,8 +89,10 @@ def twins() -> Node:
     node = machine()
     for namespace, name in (("blue", "web"), ("green", "web"), ("blue", "a b; c")):
         id_ = ContainerKey("containerd", namespace, f"{namespace}-{name}")
-        container = Container(id_, name, chips=frozenset({ChipId(3)}), since=T0)
-        promise = Hold(id_, name, container.chips, 1, T0, HoldState.FAILED, "1", attempt=Attempt(tries=5, error="no"))
+        container = Container(id_, name, kept=Kept(chips=frozenset({ChipId(3)}), since=T0))
+        promise = Hold(
+            id_, name, container.kept.chips, 1, T0, HoldState.FAILED, "1", attempt=Attempt(tries=5, error="no")
+        )
         node = replace(
             node, containers={**node.containers, id_: container}, holds={**node.holds, id_: promise},
             runtimes={**node.runtimes, "containerd": RuntimeState("containerd", listed=T0)},

@@ -19,7 +19,7 @@ from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise,
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import Container, Kept
 from cmgr.sentences.sentence import CHINESE, LANGUAGES, translated
 from cmgr.service.door import records
 from cmgr.store.history import EpisodeRow, NoteRow
@@ -69,7 +69,7 @@ def with_long_names() -> Node:
     node = machine()
     name = "team-recommender-inference-llama-70b-chat-blue-0"
     odd = Container(
-        key(name), name, running=True, chips=node.containers[key("a")].chips, since=T0,
+        key(name), name, running=True, kept=Kept(chips=node.containers[key("a")].kept.chips, since=T0),
         warnings=("asks for chip 99, which this machine does not have",),
     )  # fmt: skip
     return replace(node, containers={**node.containers, key(name): odd})

@@ -98,7 +98,7 @@ class Move:
             chips, variable = node.slots["chat"].chips, "CMGR_CHIPS"
         else:
             assert node.containers[self.key].made_for == frozenset({str(HOME)})
-            chips, variable = node.containers[self.key].chips, "ASCEND_VISIBLE_DEVICES"
+            chips, variable = node.containers[self.key].kept.chips, "ASCEND_VISIBLE_DEVICES"
         # Which one is free depends on how far its own ring is by then.
         assert chips.isdisjoint(node.isolations)
         (chip,) = chips

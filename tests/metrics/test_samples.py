@@ -100,7 +100,7 @@ def test_containers_are_counted_by_runtime_and_status() -> None:
 def test_who_is_asked_is_counted_by_the_answer() -> None:
     node = machine()
     key, known = next((k, c) for k, c in node.containers.items() if c.running)
-    asked = replace(known, ready=question("tcp://:80"), answer="unhealthy")
+    asked = replace(known, ready=question("tcp://:80"), kept=replace(known.kept, answer="unhealthy"))
     node = replace(node, containers={**node.containers, key: asked})
     assert told(of("cmgr_containers_asked", look(node))) == {"docker unhealthy": 1}
 

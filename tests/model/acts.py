@@ -293,8 +293,8 @@ def _the_machine_ails(world: World) -> None:
     world.step(facts.MachineTold(dice.choice(["raid", "kernel"]), tuple(found)), StragglersSeen(tuple(slow)))
     told = [c for c in world.node.containers.values() if c.heal is None and c.key.runtime != SYSTEMD]
     for known in [each for each in told if dice.random() < 0.2]:
-        run = dice.choice([known.run, known.run, known.former])
-        world.step(RulesRead(known.key, run, frozenset(chip for chip in known.chips if dice.random() < 0.7)))
+        run = dice.choice([known.run, known.run, known.kept.former])
+        world.step(RulesRead(known.key, run, frozenset(chip for chip in known.kept.chips if dice.random() < 0.7)))
 
 
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
@@ -356,7 +356,7 @@ def heal(world: World) -> None:
     world.step(facts.AcknowledgeOrdered(tuple(f"machine-{code}" for code in OF_MACHINE), "a test"))
     for chip in list(world.node.isolations):
         world.step(facts.ReleaseOrdered(chip, "a test"))
-    world.step(*(RulesRead(known.key, known.run, known.chips) for known in world.node.containers.values()))
+    world.step(*(RulesRead(known.key, known.run, known.kept.chips) for known in world.node.containers.values()))
     end, pause = machine.now + timedelta(hours=1), timedelta(seconds=60)
     while machine.now < end:
         _see_to_tested(world)
@@ -421,7 +421,7 @@ def _end_beside_units(world: World) -> None:
 
 def end_those_beside_others(world: World) -> None:
     """Let people stop those that are told as made in the place of others, which run again."""
-    for late in {users[0].key for users in crowded(world.node).values() if users[0].instead_of}:
+    for late in {users[0].key for users in crowded(world.node).values() if users[0].kept.instead_of}:
         real = world.machine.truth[late]
         if real.running:
             real.will = real.wanted = False
@@ -449,7 +449,7 @@ def check_end(world: World) -> None:
         # Of one that a person has paused nobody can see how it is.
         ails = real.running and real.ill and not real.frozen and real.heal is not None
         mute = real.running and real.enabled and real.ready is not None and not real.frozen
-        assert not (mute and booked is not None and booked.answer != HEALTHY), (seed, "does not answer", booked)
+        assert not (mute and booked is not None and booked.kept.answer != HEALTHY), (seed, "does not answer", booked)
         # A forgotten one is left as it is.
         assert not (ails and real.enabled and real.will is not None), (seed, "is still ill", real)
         if real.will is not None:

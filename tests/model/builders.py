@@ -6,6 +6,7 @@ them answered: truthfully by `run` or `answer`, or otherwise by `answer(kind, er
 """
 
 from collections.abc import Iterable
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -46,7 +47,7 @@ from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, Reset
 from cmgr.model.values.node import SYSTEMD, Node, known_faults
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.cdi import Spec
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Kept
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 MINOR, REQUEST, BUSINESS = "80000001", "80000002", "80000003"
@@ -58,6 +59,8 @@ RING = Policy(strategy=Strategy.RING, retry=AT_ONCE)
 SINGLE = Policy(strategy=Strategy.SINGLE, retry=AT_ONCE)
 
 Kind = TypeVar("Kind", bound=Action)
+
+_KEPT = {each.name for each in dataclass_fields(Kept)}
 
 
 def seconds(number: float) -> timedelta:
@@ -71,7 +74,13 @@ def key(name: str, runtime: str = "docker") -> ContainerKey:
 def container(name: str, *chips: int, runtime: str = "docker", **fields: Any) -> Container:
     """Return a container in its first life, running unless `fields` say otherwise."""
     claims = frozenset(str(c) for c in chips)
-    return replace(Container(key(name, runtime), name, claims, running=True, run="life 1"), **fields)
+    return altered(Container(key(name, runtime), name, claims, running=True, run="life 1"), **fields)
+
+
+def altered(container: Container, **fields: Any) -> Container:
+    """Return the container with fields of its own, and of what is kept of it, changed."""
+    kept = {name: fields.pop(name) for name in [*fields] if name in _KEPT}
+    return replace(container, kept=replace(container.kept, **kept), **fields)
 
 
 def died(name: str, *chips: int, code: int = 1, at: datetime = T0, **fields: Any) -> Container:

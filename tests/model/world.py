@@ -314,10 +314,10 @@ class World:
             if self._is_emptied(ring.chips):
                 continue
             faults = handled_faults(self.node, ring)
-            on = [c for c in self.node.containers.values() if not c.chips.isdisjoint(ring.chips)]
+            on = [c for c in self.node.containers.values() if not c.kept.chips.isdisjoint(ring.chips)]
             bad = {fault.chip for fault in faults}
-            down = [c for c in on if c.wanted and not c.running]
-            down += [c for c in on if c.key in self.node.holds and not c.chips.isdisjoint(bad)]
+            down = [c for c in on if c.kept.wanted and not c.running]
+            down += [c for c in on if c.key in self.node.holds and not c.kept.chips.isdisjoint(bad)]
             used = any(c.running for c in on) or any(users_listed(self.node, chip) for chip in ring.chips)
             if faults and not any(self._is_urgent(fault, at, used=used) for fault in faults):
                 assert down, f"seed {self.seed}: ring {ring.id} does not wait: {ring.reason}"
@@ -395,7 +395,7 @@ class World:
                 machine.truth[key].will = None
         for key, real in machine.truth.items():
             known = self.saved.containers.get(key)
-            if not (key in self.saved.holds or (known is not None and known.wanted)):
+            if not (key in self.saved.holds or (known is not None and known.kept.wanted)):
                 real.wanted = None  # That it was seen was not saved.
         self.bad = known_bad(self.saved)
         self.under_way = []

@@ -41,7 +41,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.messages.reset_facts import ResetPrepared
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Kept
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import PRUNE_EVERY, Loop
 from cmgr.service.part import Step
@@ -226,7 +226,7 @@ def knowing_two(desk: Desk) -> None:
     (asked,) = (action for action in desk.sent if isinstance(action, ListContainers))
     keys = [ContainerKey("sim", "", name) for name in "ab"]
     running = tuple(
-        Container(key, key.id, frozenset({"0"}), running=True, run="1", since=desk.clock.at) for key in keys
+        Container(key, key.id, frozenset({"0"}), running=True, run="1", kept=Kept(since=desk.clock.at)) for key in keys
     )
     desk.step(ContainersListed(asked.id, "sim", running))
     desk.sent.clear()

@@ -15,7 +15,7 @@ from cmgr.model.values.messages.commands import FaultSaid, Note, NoteKind
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.compose import Composed, Condition, Need
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Kept
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.outages import Outage, OutageCause
@@ -61,20 +61,16 @@ _container = Container(
     restart_policy="on-failure:3",
     auto_remove=True,
     warnings=("a label",),
-    chips=frozenset({CHIP, ChipId(10)}),
-    since=NOW,
     composed=Composed("llm", "web", 2, (Need("db", Condition.HEALTHY), Need("init", Condition.DONE)), NOW),
     before_stop=("save", "--now"),
-    deaf=True,
     min_chips=2,
     unit="llm@3.service",
-    covers=frozenset({"3"}),
     runs=frozenset({"web", "db"}),
     vouches=frozenset({KEY}),
     takes=frozenset({"part.service"}),
-    halted=(NOW, NOW),
     made_for=frozenset({"3"}),
     tied="has a hook",
+    kept=Kept(chips=frozenset({CHIP, ChipId(10)}), since=NOW, deaf=True, covers=frozenset({"3"}), halted=(NOW, NOW)),
 )
 _hold = Hold(
     key=KEY,
@@ -143,7 +139,9 @@ NODE = Node(
     rings={RING: _ring},
     containers={
         KEY: _container,
-        OTHER: replace(_container, key=OTHER, exit=Exit(0, NOW), strategy=None, since=None),
+        OTHER: replace(
+            _container, key=OTHER, exit=Exit(0, NOW), strategy=None, kept=replace(_container.kept, since=None)
+        ),
         OTHER._replace(id="new"): Container(OTHER._replace(id="new"), "new"),
     },
     faults={CHIP: {_fault.key: _fault}},

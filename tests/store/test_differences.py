@@ -61,7 +61,7 @@ def test_what_only_this_life_knows_is_not_written(store: SqliteStore) -> None:
     store.save(values.node(RING, CONTAINER, values.hold()), [], [])
     asked = (CommandId("r1"), SOON)
     ring = replace(RING, read=SOON, asked=asked, ask_at=SOON, look=SOON, reset=CommandId("x1"))
-    node = values.node(ring, replace(CONTAINER, seen=SOON), values.hold("s1"))
+    node = values.node(ring, replace(CONTAINER, kept=replace(CONTAINER.kept, seen=SOON)), values.hold("s1"))
     questions = (
         ReadRing(CommandId("r1"), "time to look", values.RING, (values.CHIP,)),
         ListContainers(CommandId("l1"), "time to look", "docker"),

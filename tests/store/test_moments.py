@@ -42,7 +42,7 @@ AHEAD = {
 """Deadlines: after the restart each is at most as far ahead as it was, or as it is where that begins anew."""
 
 PAST = {
-    "Container.halted", "Container.paused", "Container.since", "Container.steady", "Container.unsteady",
+    "Kept.halted", "Kept.paused", "Kept.since", "Kept.steady", "Kept.unsteady",
     "Fault.changed", "Fault.risen",
     "Group.began", "Group.since", "Healing.given_up", "Healing.since", "Healing.times", "Isolation.clean_since",
     "MachineFault.changed", "Maintenance.since", "Outage.since", "Outage.up", "Reboot.since", "ResetOrder.at",
@@ -55,9 +55,9 @@ PAST = {
 
 TOLD = {
     "Composed.made": "by the runtime's clock, compared with its own only",
-    "Container.answered": "told, and no time runs from it: that it is there counts",
-    "Container.lost": "told, and no time runs from it: that it is there counts",
-    "Container.mute": "told, and no time runs from it",
+    "Kept.answered": "told, and no time runs from it: that it is there counts",
+    "Kept.lost": "told, and no time runs from it: that it is there counts",
+    "Kept.mute": "told, and no time runs from it",
     "Exit.at": "by the runtime's clock, compared with its own only",
     "Fault.cleared": "told, and no time runs from it",
     "Fault.since": "told, and no time runs from it",
@@ -131,7 +131,8 @@ def left() -> Node:
         sample.NODE,
         groups={"tp": Group("tp", GroupPhase.HALTING, 1, since=NOW, began=NOW)},
         containers={
-            k: replace(c, paused=NOW, unsteady=NOW, steady={ChipId(0): NOW}) for k, c in sample.NODE.containers.items()
+            k: replace(c, kept=replace(c.kept, paused=NOW, unsteady=NOW, steady={ChipId(0): NOW}))
+            for k, c in sample.NODE.containers.items()
         },
         faults={
             chip: {key: replace(fault, until=NOW) for key, fault in found.items()}

@@ -53,16 +53,14 @@ OF_0_1_0 = replace(
             c,
             composed=None,
             before_stop=(),
-            deaf=False,
             min_chips=0,
             made_for=frozenset[str](),
             tied=TIED,
             unit="",
-            covers=frozenset[str](),
             runs=frozenset[str](),
             vouches=frozenset[ContainerKey](),
             takes=frozenset[str](),
-            halted=(),
+            kept=replace(c.kept, deaf=False, covers=frozenset[str](), halted=()),
         )
         for key, c in sample.NODE.containers.items()
     },
@@ -162,7 +160,7 @@ def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Pa
     assert node.missing == {}
     boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
     containers = {
-        key: replace(c, vouches=frozenset[ContainerKey](), takes=frozenset[str](), halted=())
+        key: replace(c, vouches=frozenset[ContainerKey](), takes=frozenset[str](), kept=replace(c.kept, halted=()))
         for key, c in sample.NODE.containers.items()
     }
     assert node == replace(
@@ -231,7 +229,7 @@ def test_what_ran_when_the_file_was_of_an_older_level_ought_to_run(path: Path) -
         connection.execute("UPDATE containers SET enabled = 1")
         connection.commit()
     store = open_store(path)
-    assert {c.name for c in store.load().containers.values() if c.wanted} == {"web"}
+    assert {c.name for c in store.load().containers.values() if c.kept.wanted} == {"web"}
     store.close()
 
 

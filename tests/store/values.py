@@ -16,7 +16,7 @@ from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Spare
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Kept, Spare
 from cmgr.model.values.services.groups import Group, GroupPhase, Round
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.outages import Outage, OutageCause
@@ -95,10 +95,8 @@ containers = st.builds(
     auto_remove=flags,
     group=texts,
     warnings=st.lists(texts, max_size=3).map(tuple),
-    chips=chip_sets,
-    used=chip_sets,
-    since=maybe_times,
     spare=st.none() | st.sampled_from(Spare),
+    kept=st.builds(Kept, chips=chip_sets, used=chip_sets, since=maybe_times),
 )
 holds = st.builds(
     Hold,

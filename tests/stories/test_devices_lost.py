@@ -164,7 +164,7 @@ def test_on_an_old_runc_the_rules_that_a_hook_added_are_there_after_a_recovery(
 def reached(service: Service) -> list[str]:
     """Return the chips that each container's rules have let it open, as the service has them in its books."""
     with closing(sqlite3.connect(f"file:{service.folder}/state/cmgr.db?mode=ro", uri=True)) as books:
-        return [row[0] for row in books.execute("SELECT reached FROM containers")]
+        return [row[0] for row in books.execute("SELECT kept_reached FROM containers")]
 
 
 def told(service: Service) -> list[str]:

@@ -9,7 +9,7 @@ from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severit
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey, Kept
 
 T0 = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 CODE = FaultCode("80E24E00")
@@ -32,7 +32,7 @@ def machine() -> Node:
 
 
 def running(name: str, *chips: int) -> Container:
-    return Container(key(name), name, chips=frozenset(map(ChipId, chips)), running=True, since=T0)
+    return Container(key(name), name, running=True, kept=Kept(frozenset(map(ChipId, chips)), since=T0))
 
 
 def hold(name: str, state: HoldState, *chips: int) -> Hold:

@@ -18,9 +18,10 @@ from cmgr.model.values.messages.facts import Event, Tick
 from cmgr.model.values.node import SYSTEMD, Node, RuntimeState
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.compose import Composed, Condition, Need
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Heal
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Heal, Kept
 from cmgr.model.values.services.healing import Hang, Healing
 from tests.cli.scenes import NOW
+from tests.model.builders import altered
 from tests.support.picture import T0, faulty, hold, in_episode, isolated, key
 
 HELD = (HoldState.DOWN, HoldState.FAILED, HoldState.STOPPING)
@@ -32,8 +33,10 @@ def of_each_kind(chip: ChipId) -> Iterator[Container]:
 
     def made(called: str, **fields: Any) -> Container:
         name = f"{called}-{chip}"
-        known = Container(key(name), name, frozenset({str(chip)}), running=True, run="1", since=T0, wanted=True)
-        return replace(known, **{"chips": frozenset({chip}), **fields})
+        known = Container(
+            key(name), name, frozenset({str(chip)}), running=True, run="1", kept=Kept(since=T0, wanted=True)
+        )
+        return altered(known, **{"chips": frozenset({chip}), **fields})
 
     yield made("well")
     yield made("twin", name="same")

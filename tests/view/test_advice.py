@@ -49,7 +49,9 @@ def test_what_takes_too_long_is_warned_of(node: Node, after: float, warned: list
 
 def test_one_that_was_held_for_long_and_is_stopped_anew_is_not_late_at_once() -> None:
     node = stopping()
-    begun = replace(node.containers[key("a")], since=T0 + timedelta(hours=1))
+    begun = replace(
+        node.containers[key("a")], kept=replace(node.containers[key("a")].kept, since=T0 + timedelta(hours=1))
+    )
     node = replace(node, containers={**node.containers, key("a"): begun})
     assert overdue(node, T0 + timedelta(hours=1, seconds=30)) == []
 

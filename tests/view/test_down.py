@@ -19,7 +19,12 @@ SERVICE = Own("ready", "sim", ())
 
 
 def ended(node: Node, name: str, end: Exit | None) -> Node:
-    now = replace(node.containers[key(name)], running=False, exit=end, wanted=True, since=T0)
+    now = replace(
+        node.containers[key(name)],
+        running=False,
+        exit=end,
+        kept=replace(node.containers[key(name)].kept, wanted=True, since=T0),
+    )
     return replace(node, containers={**node.containers, now.key: now})
 
 

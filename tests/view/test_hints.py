@@ -79,7 +79,15 @@ def stopping() -> Node:
 
 
 def of_group() -> Node:
-    members = {n: replace(machine().containers[key(n)], group="tp", running=n == "a", wanted=True) for n in "ab"}
+    members = {
+        n: replace(
+            machine().containers[key(n)],
+            group="tp",
+            running=n == "a",
+            kept=replace(machine().containers[key(n)].kept, wanted=True),
+        )
+        for n in "ab"
+    }
     return replace(machine(), containers={key(n): c for n, c in members.items()})
 
 

@@ -87,7 +87,7 @@ def slotted() -> Cmgr:
 
 
 def runs_on_its_chip(cmgr: Cmgr) -> bool:
-    return cmgr.booked("llm").running and cmgr.booked("llm").chips == {ChipId(0)} and not cmgr.held()
+    return cmgr.booked("llm").running and cmgr.booked("llm").kept.chips == {ChipId(0)} and not cmgr.held()
 
 
 WAITS: Mapping[type, tuple[Callable[[], Cmgr], str, Callable[[Cmgr], bool]]] = {

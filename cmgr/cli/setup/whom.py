@@ -49,15 +49,15 @@ def proposed(node: Node) -> Strategy:
     """Return the strategy to propose: a whole ring is stopped where each that is used has one service on all of it."""
     used = [running for ring in node.rings.values() if (running := _running(node, ring))]
     chips = {key: ring.chips for ring in node.rings.values() for key in [c.key for c in _running(node, ring)]}
-    alone = all(len(of) == 1 and len(chips[of[0].key]) > 1 and of[0].chips >= set(chips[of[0].key]) for of in used)
+    alone = all(len(of) == 1 and len(chips[of[0].key]) > 1 and of[0].kept.chips >= set(chips[of[0].key]) for of in used)
     return Strategy.RING if used and alone else Strategy.SINGLE
 
 
 def doubtful(node: Node) -> list[Container]:
     """Return those that run and perhaps use no chip, as monitors: they can reach all, beside others that use some."""
     running = {c.key: c for ring in node.rings.values() for c in _running(node, ring)}
-    others = [c for c in running.values() if len(c.chips) < len(node.chips)]
-    found = [c for c in running.values() if others and len(node.chips) > 1 and len(c.chips) == len(node.chips)]
+    others = [c for c in running.values() if len(c.kept.chips) < len(node.chips)]
+    found = [c for c in running.values() if others and len(node.chips) > 1 and len(c.kept.chips) == len(node.chips)]
     return [*all_unclear(node.containers), *sorted(found, key=lambda c: (c.name, c.key))]
 
 

@@ -100,7 +100,9 @@ def told(node: Node, measured: Mapping[ChipId, Values]) -> Iterable[Told]:
     for state, chips in (("healthy", well), ("unhealthy", len(health) - well - unknown), ("unknown", unknown)):
         yield Told(f"machine_{state}_npu_nums", {}, float(chips))
     for number, chip in sorted(node.chips.items()):
-        users = sorted((c for c in node.containers.values() if c.running and number in c.chips), key=lambda c: c.key)
+        users = sorted(
+            (c for c in node.containers.values() if c.running and number in c.kept.chips), key=lambda c: c.key
+        )
         labels = _labels(chip, users)
         values = {name: value for name, value in measured.get(number, {}).items() if isinstance(value, float | int)}
         yield Told("npu_chip_info_name", _renamed(labels, "model_name", "name"), 1.0)

@@ -18,7 +18,7 @@ def parted(node: Node, runtimes: Collection[str]) -> Node:
     """Return the node with the containers and holds of these runtimes in the books, and those of others kept apart."""
     containers = {**node.kept_containers, **node.containers}
     holds = {**node.kept_holds, **node.holds}
-    kept = {k: c for k, c in containers.items() if k.runtime not in runtimes and (c.wanted or k in holds)}
+    kept = {k: c for k, c in containers.items() if k.runtime not in runtimes and (c.kept.wanted or k in holds)}
     return replace(
         node,
         containers={k: c for k, c in containers.items() if k.runtime in runtimes},

@@ -36,14 +36,16 @@ def with_question(policy: Policy, container: Container) -> Container:
 def with_answer(known: Container | None, container: Container) -> Container:
     """Return the container, as it is told of now, with what has come of its questions in this life."""
     if known is not None and known.run == container.run and known.busy == container.busy:
-        container = replace(container, veto=known.veto)
+        container = replace(container, kept=replace(container.kept, veto=known.kept.veto))
     if container.ready is None or not container.running:
         return container
     # Of the last life of cmgr the answer is known and the question is not.
     same = known is not None and known.run == container.run and known.ready in (None, container.ready)
-    if known is None or not same or not known.answer:
+    if known is None or not same or not known.kept.answer:
         return container.in_another_life()
-    return replace(container, answer=known.answer, said=known.said, answered=known.answered, mute=known.mute)
+    old = known.kept
+    kept = replace(container.kept, answer=old.answer, said=old.said, answered=old.answered, mute=old.mute)
+    return replace(container, kept=kept)
 
 
 def answered(turn: Turn, fact: Answered | BusySaid) -> None:
@@ -61,21 +63,17 @@ def answered(turn: Turn, fact: Answered | BusySaid) -> None:
 
 
 def _has_answered(turn: Turn, known: Container, fact: Answered) -> None:
-    first = fact.answer == HEALTHY and known.answered is None
-    now = replace(
-        known,
-        answer=fact.answer,
-        said=fact.said,
-        answered=turn.at if first else known.answered,
-        mute=(known.mute or turn.at) if fact.answer == UNHEALTHY else None,
-    )
+    kept, first = known.kept, fact.answer == HEALTHY and known.kept.answered is None
+    mute = (kept.mute or turn.at) if fact.answer == UNHEALTHY else None
+    kept = replace(kept, answer=fact.answer, said=fact.said, mute=mute, answered=turn.at if first else kept.answered)
+    now = replace(known, kept=kept)
     turn.put_container(now)
-    name, said, length = now.name, fact.said, turn.at - (now.since or turn.at)
-    if fact.answer == UNHEALTHY != known.answer:
+    name, said, length = now.name, fact.said, turn.at - (now.kept.since or turn.at)
+    if fact.answer == UNHEALTHY != known.kept.answer:
         never = say("container.is-mute-after", name=name, length=length, said=said)
-        text = never if now.answered is None else say("container.is-mute", name=name, said=said)
+        text = never if now.kept.answered is None else say("container.is-mute", name=name, said=said)
         turn.tell(now, text, NoteKind.WARNING)
-    elif fact.answer == HEALTHY != known.answer:
+    elif fact.answer == HEALTHY != known.kept.answer:
         after = say("container.answers-after", name=name, length=length, said=said)
         turn.tell(now, after if first else say("container.answers-again", name=name, said=said), NoteKind.RESULT)
     found_again(turn, now)
@@ -83,11 +81,11 @@ def _has_answered(turn: Turn, known: Container, fact: Answered) -> None:
 
 def _has_said(turn: Turn, known: Container, fact: BusySaid) -> None:
     """Take in whether it is busy."""
-    now = replace(known, veto=Veto(fact.busy, fact.said, turn.at))
+    now = replace(known, kept=replace(known.kept, veto=Veto(fact.busy, fact.said, turn.at)))
     turn.put_container(now)
     if fact.mute:
         turn.tell(now, say("container.says-not-whether-busy", name=now.name, said=fact.said), NoteKind.WARNING)
     elif fact.busy:
         turn.tell(now, say("container.is-busy", name=now.name, said=fact.said), NoteKind.RESULT)
-    elif known.veto is not None and known.veto.busy:
+    elif known.kept.veto is not None and known.kept.veto.busy:
         turn.tell(now, say("container.is-not-busy", name=now.name, said=fact.said), NoteKind.RESULT)

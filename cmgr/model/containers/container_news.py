@@ -35,7 +35,7 @@ from cmgr.model.values.messages.facts import (
     RuntimeUp,
 )
 from cmgr.model.values.node import SYSTEMD, Node, RuntimeState, chips_of_slots
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Kept
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.standing import Gone
 from cmgr.model.wanted import is_wanted, was_told_before
@@ -152,7 +152,7 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
     turn.put_runtime(replace(turn.node.runtimes[fact.runtime], silent=_still_silent(state, issued)))
     for key in sorted({*turn.node.containers, *turn.node.holds} - {*listed}):
         known = turn.node.containers.get(key)
-        newer = known is not None and known.seen is not None and known.seen > issued
+        newer = known is not None and known.kept.seen is not None and known.kept.seen > issued
         if key.runtime == fact.runtime and not newer:
             container_removed(turn, key, say("container.by-list", runtime=fact.runtime))
 
@@ -166,7 +166,7 @@ def _still_silent(state: RuntimeState, listed: datetime) -> datetime | None:
 def _take_in(turn: Turn, listed: Mapping[ContainerKey, Container], issued: datetime) -> None:
     for container in listed.values():
         known = turn.node.containers.get(container.key)
-        if known is None or known.seen is None or known.seen <= issued:
+        if known is None or known.kept.seen is None or known.kept.seen <= issued:
             _listed(turn, known, container)
 
 
@@ -174,11 +174,12 @@ def _listed(turn: Turn, known: Container | None, container: Container) -> None:
     if not container.unread:
         container_seen(turn, container, sure=True)
     elif known is None:
-        turn.put_container(replace(as_ignored(turn.node.policy, container), since=turn.at, seen=turn.at))
+        kept = Kept(since=turn.at, seen=turn.at)
+        turn.put_container(replace(as_ignored(turn.node.policy, container), kept=kept))
     else:
         # The books know its chips and its life. It counts as running when either says so: it may hold its chips.
-        running = known.running or container.running
-        turn.put_container(replace(known, running=running, seen=turn.at, unread=container.unread))
+        running, kept = known.running or container.running, replace(known.kept, seen=turn.at)
+        turn.put_container(replace(known, running=running, unread=container.unread, kept=kept))
 
 
 def container_told(turn: Turn, fact: ContainerSeen | ContainerRemoved) -> None:
@@ -211,29 +212,39 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     goes_on = known if known is not None and known.run == container.run and not container.ignored else None
     changed = known is None or (known.running, known.run) != (container.running, container.run)
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
-    seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
+    seen = known.kept.seen if known is not None and not (sure or changed or container.running) else turn.at
+    since = turn.at if changed or known is None else known.kept.since
+    now = with_reach(goes_on, with_answer(known, _with_its_past(turn.node, container, sure=sure)))
+    chips = agreed(turn, known, container, _since_its_start(goes_on, container, asked))
+    kept = _of_its_life(turn, known, goes_on, container, now.kept)
+    said = (*container.warnings, *warnings, *(misplaced(turn.node, container) if container.running else ()))
     now = replace(
-        with_reach(goes_on, with_answer(known, _with_its_past(turn.node, container, sure=sure))),
-        exit=_end(known, container),
-        chips=agreed(turn, known, container, _since_its_start(goes_on, container, asked)),
-        used=goes_on.used if goes_on is not None else frozenset(),
-        warnings=(*container.warnings, *warnings, *(misplaced(turn.node, container) if container.running else ())),
-        since=turn.at if changed or known is None else known.since,
-        seen=seen,
-        instead_of=_still_instead_of(turn, known),
-        places=container.places or (goes_on.places if goes_on is not None else {}),
-        told_before=was_told_before(known, container),
-        paused=paused_since(turn, known, container),
-        unsteady=unsteady_since(turn, known, container),
-        up=up_since(turn, known, container),
+        now, exit=_end(known, container), warnings=said, kept=replace(kept, chips=chips, since=since, seen=seen)
     )
-    turn.put_container(replace(now, wanted=is_wanted(known, now, unseen=_was_unseen(turn.node, known, now))))
+    wanted = is_wanted(known, now, unseen=_was_unseen(turn.node, known, now))
+    turn.put_container(replace(now, kept=replace(now.kept, wanted=wanted)))
     fit_to_unit(turn, now, begun=changed and now.running)
     found_again(turn, now)
     if hold is None:
         tell_end(turn, known, now)
         ends_along(turn, known, now)
         look_who_started(turn, known, turn.node.containers[container.key])
+
+
+def _of_its_life(
+    turn: Turn, known: Container | None, goes_on: Container | None, container: Container, kept: Kept
+) -> Kept:
+    """Return what is kept of one that is told of now with what has become of it in this life and the last."""
+    return replace(
+        kept,
+        used=goes_on.kept.used if goes_on is not None else frozenset(),
+        instead_of=_still_instead_of(turn, known),
+        places=container.kept.places or (goes_on.kept.places if goes_on is not None else {}),
+        told_before=was_told_before(known, container),
+        paused=paused_since(turn, known, container),
+        unsteady=unsteady_since(turn, known, container),
+        up=up_since(turn, known, container),
+    )
 
 
 def concerns_nobody(before: Node, now: Node) -> bool:
@@ -257,10 +268,11 @@ def _is_asked_by_nobody(node: Node, known: Container, told: Container) -> bool:
     hold = node.holds.get(known.key)
     if hold is not None and (hold.state is HoldState.SETTLING or hold.cause is Cause.HEAL or hold.sick):
         return False
-    asked = known.heal is not None or known.unsteady is not None or known.unit or known.composed is not None
-    if asked or known.seen is None or known.key.runtime == SYSTEMD:
+    asked = known.heal is not None or known.kept.unsteady is not None or known.unit or known.composed is not None
+    if asked or known.kept.seen is None or known.key.runtime == SYSTEMD:
         return False
-    told = replace(told, seen=known.seen, health=known.health, starting=known.starting, up=known.up)
+    kept = replace(told.kept, seen=known.kept.seen, up=known.kept.up)
+    told = replace(told, health=known.health, starting=known.starting, kept=kept)
     return told == replace(known, unchecked=told.unchecked)
 
 
@@ -285,13 +297,14 @@ def _with_its_past(node: Node, container: Container, *, sure: bool) -> Container
     """Return the container with what only the books know of it, or only a list tells."""
     if (known := node.containers.get(container.key)) is None:
         return container
-    if not container.running or container.key in node.holds or known.seen is None:
+    if not container.running or container.key in node.holds or known.kept.seen is None:
         # systemd forgets a unit that is down, and with it whose part that was: in cmgr's last life, perhaps.
         container = replace(container, takes=container.takes | known.takes)
-    along = "" if container.running else known.along
     if not sure and container.run == known.run:
         container = replace(container, cut_off=known.cut_off, orphaned=known.orphaned)
-    return replace(container, deaf=known.deaf, forgotten=known.forgotten, halted=known.halted, along=along)
+    old, along = known.kept, "" if container.running else known.kept.along
+    kept = replace(container.kept, deaf=old.deaf, forgotten=old.forgotten, halted=old.halted, along=along)
+    return replace(container, kept=kept)
 
 
 def _since_its_start(goes_on: Container | None, container: Container, asked: frozenset[ChipId]) -> frozenset[ChipId]:
@@ -299,29 +312,31 @@ def _since_its_start(goes_on: Container | None, container: Container, asked: fro
     if goes_on is None:
         return asked
     same = goes_on.running and goes_on.claims == container.claims and names_numbers(goes_on)
-    return (goes_on.chips if same and goes_on.chips else asked) | goes_on.used
+    return (goes_on.kept.chips if same and goes_on.kept.chips else asked) | goes_on.kept.used
 
 
 def _still_instead_of(turn: Turn, known: Container | None) -> frozenset[ContainerKey]:
     """Return in whose place it is: one that nobody wants any more has left it for good."""
-    former, node = known.instead_of if known is not None else frozenset[ContainerKey](), turn.node
-    return frozenset(k for k in former if k in node.holds or ((c := node.containers.get(k)) is not None and c.wanted))
+    former, node = known.kept.instead_of if known is not None else frozenset[ContainerKey](), turn.node
+    return frozenset(
+        k for k in former if k in node.holds or ((c := node.containers.get(k)) is not None and c.kept.wanted)
+    )
 
 
 def _is_of_an_earlier_life(known: Container | None, container: Container) -> bool:
     """Return whether this tells of the life before the one that the books know of, or of an end from before that."""
     if known is None or not known.run or container.run in ("", known.run):
         return False
-    later = known.exit.at if known.exit is not None else known.since
+    later = known.exit.at if known.exit is not None else known.kept.since
     ended_before = container.exit is not None and later is not None and container.exit.at < later
-    return container.run == known.former or ended_before
+    return container.run == known.kept.former or ended_before
 
 
 def _end(known: Container | None, container: Container) -> Exit | None:
     """Return how its life ended, at the moment that was told first: a clock that is set must not move it."""
     if container.running:
         return None
-    told_before = known is not None and known.seen is not None and known.run == container.run
+    told_before = known is not None and known.kept.seen is not None and known.run == container.run
     if container.exit is None or known is None or known.exit is None or not told_before:
         return container.exit
     return replace(container.exit, at=known.exit.at)

@@ -96,7 +96,7 @@ def _tell(turn: Turn, group: FleetGroup, document: Document) -> None:
     """Say where each other appliance is, when that is new: in the timeline of the episode that it waits for, if any."""
     before = group.document.members if group.document is not None else {}
     members = members_of(turn.node, group.name)
-    ring = turn.ring_for(frozenset().union(*(c.chips for c in members)))
+    ring = turn.ring_for(frozenset().union(*(c.kept.chips for c in members)))
     for name, entry in sorted(document.members.items()) if members else ():
         was = before[name].state if name in before else EntryState.RUNNING
         if name != turn.node.engine.name and entry.state is not was:

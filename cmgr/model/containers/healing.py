@@ -29,7 +29,7 @@ from cmgr.sentences.sentence import say
 def tend(turn: Turn) -> None:
     """Let every container that ails go one step on towards its restart."""
     for container in list(turn.node.containers.values()):
-        if container.heal is not None and container.seen is not None and unit_of(turn.node, container) is None:
+        if container.heal is not None and container.kept.seen is not None and unit_of(turn.node, container) is None:
             _tend(turn, container)
     for healing in list(turn.node.healings.values()):
         if healing.key not in turn.node.containers and healing.key not in turn.node.holds:
@@ -76,7 +76,7 @@ def _is_ours(node: Node, container: Container) -> bool:
     """Return whether restarting the container is up to cmgr now."""
     if not container.enabled or container.auto_remove or is_covered(node, container):
         return False
-    if container.claims and not container.chips:
+    if container.claims and not container.kept.chips:
         return False  # It asks for chips that are not here.
     if container.key.runtime not in node.runtimes:
         return False
@@ -84,13 +84,13 @@ def _is_ours(node: Node, container: Container) -> bool:
     left = container.exit is not None and container.exit.left
     if not container.running and container.restart_policy != NO_RESTART and not left:
         return False
-    return not any(node.rings[node.chips[c].ring].keeps_others for c in container.chips)
+    return not any(node.rings[node.chips[c].ring].keeps_others for c in container.kept.chips)
 
 
 def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> None:
     policy = turn.node.policy.heal
     limit, spent = limit_of(policy, container.heal), len(healing.times)
-    idle = why_idle(turn.node, chips=bool(container.chips))
+    idle = why_idle(turn.node, chips=bool(container.kept.chips))
     if healing.due is None and healing.given_up is None:
         if spent < limit or idle:
             wait = wait_of(policy, container.heal, spent)
@@ -214,7 +214,7 @@ def notice_death(turn: Turn, known: Container | None, container: Container) -> N
         return
     hold = turn.node.holds.get(container.key)
     ours = hold is not None and hold.state is HoldState.STARTING
-    went_on = known is not None and known.seen is not None and ran
+    went_on = known is not None and known.kept.seen is not None and ran
     if went_on or ours or end.asked is False:
         turn.put_healing(healing.begun(container.run, turn.at))
 

@@ -53,7 +53,7 @@ def _is_missed(node: Node, key: ContainerKey) -> bool:
     if container is None:
         return True
     made_anew = container.auto_remove or container.owner or container.unit
-    return not made_anew and (container.running or container.wanted or key in node.holds)
+    return not made_anew and (container.running or container.kept.wanted or key in node.holds)
 
 
 def _words(lost: int, known: Origin | None, origin: Origin) -> str:

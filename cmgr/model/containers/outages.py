@@ -39,7 +39,7 @@ def count_outages(turn: Turn, before: Node) -> None:
     """Begin and end outages by whatever is another than `before`, and look at nothing else."""
     for key in _touched(before, turn.node):
         was, now = before.containers.get(key), turn.node.containers.get(key)
-        if now is None or now.seen is not None:  # Else it is as the last life knew it.
+        if now is None or now.kept.seen is not None:  # Else it is as the last life knew it.
             _bridge(turn, before, was, now)
             _look(turn, key, now)
 
@@ -69,16 +69,17 @@ def _bridge(turn: Turn, before: Node, was: Container | None, now: Container | No
     since, known = min(unseen, turn.at), turn.node.outages.get(was.key)
     if known is not None:
         _end(turn, replace(known, ours=False), known.up or since)
-    if now is not None and now.wanted:
+    if now is not None and now.kept.wanted:
         _book(turn, Outage(now.key, full_name(now.key, now.name), since, OutageCause.UNSEEN), turn.at)
 
 
 def _unseen_since(before: Node, was: Container, now: Container | None) -> datetime | None:
-    if was.seen is None:
+    if was.kept.seen is None:
         return before.alive
     runtime, hold = before.runtimes.get(was.key.runtime), before.holds.get(was.key)
     silent = runtime.silent if runtime is not None else None
-    if silent is None or was.seen >= silent or (now is not None and (now.seen is None or now.seen < silent)):
+    seen = now.kept.seen if now is not None else silent
+    if silent is None or was.kept.seen >= silent or seen is None or seen < silent:
         return None
     # The answer to an order of cmgr's says what has become of it.
     return silent if hold is None or hold.attempt.command is None else None
@@ -87,7 +88,7 @@ def _unseen_since(before: Node, was: Container, now: Container | None) -> dateti
 def _look(turn: Turn, key: ContainerKey, now: Container | None) -> None:
     known, hold = turn.node.outages.get(key), turn.node.holds.get(key)
     held = hold if hold is not None and not hold.is_theirs else None
-    if held is None and (now is None or not now.wanted):
+    if held is None and (now is None or not now.kept.wanted):
         if known is not None:
             _end(turn, replace(known, ours=False), known.up or turn.at)
     elif now is not None and not now.running and is_stood_for(turn.node, now):
@@ -105,7 +106,7 @@ def _go_on(turn: Turn, known: Outage, now: Container | None, held: Hold | None) 
         # A start whose hold is over has worked only while nothing speaks against it.
         works = held is not None or (now is not None and serves(now))
         _put(turn, replace(known, ours=known.ours and works, up=None))
-    elif held is None and now.unsteady is None:
+    elif held is None and now.kept.unsteady is None:
         _end(turn, known, known.up or turn.at)
     else:
         _put(turn, replace(known, up=known.up or turn.at))
@@ -118,10 +119,10 @@ def _is_out(container: Container) -> bool:
 def _is_up(turn: Turn, container: Container, held: Hold | None) -> bool:
     """Return whether it serves again. Where nobody holds it, and it never says so, its time has to be over."""
     if not container.restarting:
-        container = replace(container, unsteady=None)
+        container = replace(container, kept=replace(container.kept, unsteady=None))
     if is_well(container) or (container.running and container.frozen):
         return True
-    within, since = container.says_within, container.since
+    within, since = container.says_within, container.kept.since
     if held is not None or within is None or since is None or container.starting:
         return False
     return serves(container) and turn.at >= since + within
@@ -138,7 +139,7 @@ def _cause(node: Node, container: Container | None, hold: Hold | None, known: Ou
         return known
     if hold is not None and hold.cause in _OF_HOLD:
         return _OF_HOLD[hold.cause]
-    chips = hold.chips if hold is not None else container.chips if container is not None else frozenset()
+    chips = hold.chips if hold is not None else container.kept.chips if container is not None else frozenset()
     rings = rings_with(node, chips)
     is_faulty = any(handled_faults(node, ring) for ring in rings)
     if hold is not None:

@@ -18,7 +18,7 @@ from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.health_facts import RulesRead
 from cmgr.model.values.node import SYSTEMD
-from cmgr.model.values.services.containers import HEALTHY, Container
+from cmgr.model.values.services.containers import HEALTHY, Container, Kept
 from cmgr.sentences.sentence import say
 
 LONG = timedelta(minutes=10)
@@ -27,15 +27,9 @@ LONG = timedelta(minutes=10)
 
 def with_reach(goes_on: Container | None, container: Container) -> Container:
     """Return the container, as it is told of now, with what is known of its reach; `goes_on`: it, in the same life."""
-    known = goes_on if goes_on is not None else Container(container.key, container.name)
-    return replace(
-        container,
-        reached=known.reached,
-        denied=known.denied,
-        steady=known.steady,
-        lost=known.lost,
-        missed=known.missed,
-    )
+    old = goes_on.kept if goes_on is not None else Kept()
+    kept = replace(container.kept, reached=old.reached, denied=old.denied)
+    return replace(container, kept=replace(kept, steady=old.steady, lost=old.lost, missed=old.missed))
 
 
 def rules_read(turn: Turn, fact: RulesRead) -> None:
@@ -43,10 +37,11 @@ def rules_read(turn: Turn, fact: RulesRead) -> None:
     known = turn.node.containers.get(fact.key)
     if known is None or not known.running or known.run != fact.run:
         return
-    reached = known.reached | (fact.chips & known.chips)
+    kept = known.kept
+    reached = kept.reached | (fact.chips & kept.chips)
     denied = reached - fact.chips
-    lost = {chip: at for chip, at in known.lost.items() if chip in denied or known.steady.get(chip) is not None}
-    now = replace(known, reached=reached, denied=denied, lost=lost)
+    lost = {chip: at for chip, at in kept.lost.items() if chip in denied or kept.steady.get(chip) is not None}
+    now = replace(known, kept=replace(kept, reached=reached, denied=denied, lost=lost))
     for chip in denied:
         report = turn.node.reports.get(chip)
         if report is not None:
@@ -65,44 +60,46 @@ def look_who_is_there(turn: Turn, reports: Iterable[ChipReport]) -> None:
 def _looked_at(turn: Turn, container: Container, report: ChipReport) -> Container:
     there = [process for process in report.processes if not process.gone]
     if any(container.key == each.key for process in there for each in running_in(turn.node, process)):
-        return _there(container, report.chip, turn.at)
+        return replace(container, kept=_there(container, report.chip, turn.at))
     # Nobody knows whose a process is that is in no container.
     unsure = not report.is_up or report.blind or not all(process.container for process in there)
-    return container if unsure else _not_there(container, report.chip, turn.at)
+    return container if unsure else replace(container, kept=_not_there(container, report.chip, turn.at))
 
 
-def _there(container: Container, chip: ChipId, at: datetime) -> Container:
-    lost = {other: since for other, since in container.lost.items() if other != chip}
-    steady = dict(container.steady)
-    if chip in container.lost:
+def _there(container: Container, chip: ChipId, at: datetime) -> Kept:
+    kept = container.kept
+    lost = {other: since for other, since in kept.lost.items() if other != chip}
+    steady = dict(kept.steady)
+    if chip in kept.lost:
         steady[chip] = None
     elif container.says == HEALTHY:
         steady.setdefault(chip, at)
-    return replace(container, steady=steady, lost=lost, missed=container.missed - {chip})
+    return replace(kept, steady=steady, lost=lost, missed=kept.missed - {chip})
 
 
-def _not_there(container: Container, chip: ChipId, at: datetime) -> Container:
-    if chip in container.lost:
-        return container
-    if chip in container.denied:
-        return replace(container, lost={**container.lost, chip: at})
+def _not_there(container: Container, chip: ChipId, at: datetime) -> Kept:
+    kept = container.kept
+    if chip in kept.lost:
+        return kept
+    if chip in kept.denied:
+        return replace(kept, lost={**kept.lost, chip: at})
     if container.says != HEALTHY:
-        return container
-    since = container.steady.get(chip)
+        return kept
+    since = kept.steady.get(chip)
     if since is None or at - since < LONG:
-        return replace(container, steady={**container.steady, chip: None})
-    if chip not in container.missed:
-        return replace(container, missed=container.missed | {chip})  # A look may come between two processes of it.
-    return replace(container, lost={**container.lost, chip: at})
+        return replace(kept, steady={**kept.steady, chip: None})
+    if chip not in kept.missed:
+        return replace(kept, missed=kept.missed | {chip})  # A look may come between two processes of it.
+    return replace(kept, lost={**kept.lost, chip: at})
 
 
 def _put(turn: Turn, known: Container, now: Container) -> None:
     if now == known:
         return
     turn.put_container(now)
-    name, denied = now.name, now.denied - known.denied
-    left = now.lost.keys() - known.lost.keys() - now.denied
-    back = (known.denied | known.lost.keys()) - now.denied - now.lost.keys()
+    name, denied = now.name, now.kept.denied - known.kept.denied
+    left = now.kept.lost.keys() - known.kept.lost.keys() - now.kept.denied
+    back = (known.kept.denied | known.kept.lost.keys()) - now.kept.denied - now.kept.lost.keys()
     if denied:
         turn.tell(now, say("chip.denied", name=name, chips=sorted(denied)), NoteKind.WARNING)
     if left:

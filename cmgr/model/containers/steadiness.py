@@ -15,7 +15,7 @@ from cmgr.sentences.sentence import say
 
 def tell_end(turn: Turn, known: Container | None, now: Container) -> None:
     """Leave a word of one that has ended well, though nobody had asked for that: perhaps it was to run on."""
-    news = known is not None and known.running and known.run == now.run and now.chips
+    news = known is not None and known.running and known.run == now.run and now.kept.chips
     if news and now.exit is not None and now.exit.code == 0 and now.exit.asked is False and not now.exit.amiss:
         turn.tell(now, say("container.ended-well", name=now.name), NoteKind.RESULT)
 
@@ -24,13 +24,13 @@ def paused_since(turn: Turn, known: Container | None, container: Container) -> d
     """Return since when it is paused; None where it is not, and where nobody saw that begin."""
     if not container.frozen:
         return None
-    went_on = known is not None and known.seen is not None and not known.frozen
-    return turn.at if went_on else known.paused if known is not None else None
+    went_on = known is not None and known.kept.seen is not None and not known.frozen
+    return turn.at if went_on else known.kept.paused if known is not None else None
 
 
 def unsteady_since(turn: Turn, known: Container | None, container: Container) -> datetime | None:
     """Return since when its runtime begins one life of it after the other; `calm` ends that."""
-    before = known.unsteady if known is not None else None
+    before = known.kept.unsteady if known is not None else None
     if container.restarting:
         return before or turn.at
     if not container.running:
@@ -45,14 +45,14 @@ def up_since(turn: Turn, known: Container | None, container: Container) -> datet
     """Return when it was up, of one that was seen starting in this life."""
     if known is None or container.starting or known.run != container.run:
         return None
-    return turn.at if known.starting else known.up
+    return turn.at if known.starting else known.kept.up
 
 
 def calm(turn: Turn) -> None:
     """Take note of each container that has run for a while since its runtime restarted it."""
     for container in unsteady(turn.node):
         if (due := steady_at(turn.node, container)) is not None and turn.at >= due:
-            turn.put_container(replace(container, unsteady=None))
+            turn.put_container(replace(container, kept=replace(container.kept, unsteady=None)))
             found_again(turn, turn.node.containers[container.key])
 
 
@@ -66,6 +66,6 @@ def found_again(turn: Turn, container: Container) -> None:
 def steady_at(node: Node, container: Container) -> datetime | None:
     """Return when an unsteady container has run for so long that its present life counts as one."""
     begins = container.restarting or container.starting
-    if container.unsteady is None or not container.running or begins or container.since is None:
+    if container.kept.unsteady is None or not container.running or begins or container.kept.since is None:
         return None
-    return max(container.since, container.up or container.since) + node.policy.retry.settle
+    return max(container.kept.since, container.kept.up or container.kept.since) + node.policy.retry.settle

@@ -30,7 +30,7 @@ def cover(turn: Turn) -> None:
             theirs.setdefault(unit_key(container.unit), []).append(container)
     for key, containers in theirs.items():
         if any(is_asked_for(turn.node, container) for container in containers) and SYSTEMD in turn.node.runtimes:
-            asked = max(c.since or turn.at for c in containers)
+            asked = max(c.kept.since or turn.at for c in containers)
             turn.ask_list(SYSTEMD, f"is there a unit {key.id}?", not_older=asked)
         unit = turn.node.containers.get(key)
         if unit is not None:
@@ -44,12 +44,12 @@ def _fit(turn: Turn, unit: Container, running: list[Container]) -> None:
     if not running or not unit.running:
         return
     hold = turn.node.holds.get(unit.key)
-    own = replace(unit, claims=unit.claims - unit.covers)
-    now = _like(own, running, unit.covers if hold is not None else frozenset())
-    used = unit.used | {chip for c in running for chip in c.used}
+    own = replace(unit, claims=unit.claims - unit.kept.covers)
+    now = _like(own, running, unit.kept.covers if hold is not None else frozenset())
+    used = unit.kept.used | {chip for c in running for chip in c.kept.used}
     chips = resolve(now.claims, turn.node.chips, chips_of_slots(turn.node))[0] | used
     new = not _has_theirs(unit) and _has_theirs(now)
-    now = replace(now, chips=chips, used=used, wanted=(unit.wanted or new) and now.enabled)
+    now = replace(now, kept=replace(now.kept, chips=chips, used=used, wanted=(unit.kept.wanted or new) and now.enabled))
     if now != unit:
         turn.put_container(now)
     if new and hold is None:
@@ -61,13 +61,12 @@ def _fit(turn: Turn, unit: Container, running: list[Container]) -> None:
 def _like(unit: Container, those: Iterable[Container], more: frozenset[str] = frozenset()) -> Container:
     """Return the unit with what those claim, besides `more`, and wish."""
     those = sorted(those, key=lambda c: (c.name, c.key))
-    covers = more.union(*(c.covers or c.claims for c in those))
+    covers = more.union(*(c.kept.covers or c.claims for c in those))
     asked = unit.says_within if unit.ready is not None else None
     healths, within = {c.says for c in those}, [asked, *(c.says_within for c in those)]
     return replace(
         unit,
         claims=unit.claims | covers,
-        covers=covers,
         strategy=next((c.strategy for c in those if c.strategy is not None), unit.strategy),
         order=next((c.order for c in those if c.order), unit.order),
         enabled=all(c.enabled for c in those),
@@ -79,8 +78,12 @@ def _like(unit: Container, those: Iterable[Container], more: frozenset[str] = fr
         heal=next((c.heal for c in those if c.heal is not None), None),
         health=next((word for word in (UNHEALTHY, STARTING, HEALTHY) if word in healths), ""),
         says_within=max((each for each in within if each is not None), default=None),
-        denied=frozenset().union(*(c.denied for c in those)),
-        lost={chip: at for c in those for chip, at in c.lost.items()},
+        kept=replace(
+            unit.kept,
+            covers=covers,
+            denied=frozenset().union(*(c.kept.denied for c in those)),
+            lost={chip: at for c in those for chip, at in c.kept.lost.items()},
+        ),
     )
 
 
@@ -94,19 +97,20 @@ def as_remembered(node: Node, told: Container) -> Container:
     # Of those that it is found to run just now it takes on what they claim as of any that it begins to run (`_fit`).
     running = [c for c in run_by(node, known) if c.running] if told.running else []
     if running:
-        unit = _like(unit, running, known.covers if told.key in node.holds else frozenset())
+        unit = _like(unit, running, known.kept.covers if told.key in node.holds else frozenset())
     elif _has_theirs(known):
-        unit = replace(_like(unit, [known]), claims=unit.claims | known.covers, covers=known.covers, health="")
+        covers, like = known.kept.covers, _like(unit, [known])
+        unit = replace(like, claims=unit.claims | covers, health="", kept=replace(like.kept, covers=covers))
     end, same = told.exit, known.run == told.run
-    if same and end is not None and end.asked is None and known.ended is not None:
+    if same and end is not None and end.asked is None and known.kept.ended is not None:
         # The client of a container that was stopped, or died, ends as that did, and says no more.
-        end = replace(end, asked=known.ended.asked if _explains(known.ended, unit, end) else None)
-    return replace(unit, exit=end, ended=known.ended if same else None)
+        end = replace(end, asked=known.kept.ended.asked if _explains(known.kept.ended, unit, end) else None)
+    return replace(unit, exit=end, kept=replace(unit.kept, ended=known.kept.ended if same else None))
 
 
 def _has_theirs(unit: Container) -> bool:
     """Return whether the unit has chips or wishes from containers: the configuration gives a unit no such wishes."""
-    return bool(unit.covers or unit.heal is not None or unit.group)
+    return bool(unit.kept.covers or unit.heal is not None or unit.group)
 
 
 def adopted(turn: Turn, container: Container) -> Container:
@@ -149,10 +153,10 @@ def _told_of_end(turn: Turn, container: Container) -> None:
         return  # It was cmgr that has stopped it.
     if not unit.running and unit.exit is not None and not _explains(container.exit, unit, unit.exit):
         return
-    unit, end = replace(unit, ended=container.exit), unit.exit
+    unit, end = replace(unit, kept=replace(unit.kept, ended=container.exit)), unit.exit
     if not unit.running and end is not None and end.asked is None:
         end = replace(end, asked=container.exit.asked)
-        unit = replace(unit, exit=end, wanted=unit.wanted and not was_meant(end))
+        unit = replace(unit, exit=end, kept=replace(unit.kept, wanted=unit.kept.wanted and not was_meant(end)))
     turn.put_container(unit)
 
 
@@ -163,9 +167,9 @@ def _explains(end: Exit, unit: Container, of_unit: Exit) -> bool:
 
 def _ask_whether_ended(turn: Turn, unit: Container, containers: Iterable[Container]) -> None:
     """Have those listed that run still, as far as the books know, though their unit is down."""
-    if unit.running or unit.since is None:
+    if unit.running or unit.kept.since is None:
         return
     for name in sorted({c.key.runtime for c in containers if c.running} & turn.node.runtimes.keys()):
         listed = turn.node.runtimes[name].listed
-        if listed is None or listed < unit.since:
-            turn.ask_list(name, f"did what {unit.name} ran end with it?", not_older=unit.since)
+        if listed is None or listed < unit.kept.since:
+            turn.ask_list(name, f"did what {unit.name} ran end with it?", not_older=unit.kept.since)

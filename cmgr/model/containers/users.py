@@ -38,13 +38,14 @@ def users_seen(turn: Turn, reports: Iterable[ChipReport]) -> None:
         inside = {c.key: c for process in report.processes for c in running_in(turn.node, process)}
         for container in inside.values():
             # Of one that is ignored a process keeps its chip from a reset while it is there, and no longer.
-            if container.running and not container.ignored and report.chip not in container.chips:
+            if container.running and not container.ignored and report.chip not in container.kept.chips:
                 _uses(turn, container, report.chip)
 
 
 def _uses(turn: Turn, container: Container, chip: ChipId) -> None:
-    now = replace(container, chips=container.chips | {chip}, used=container.used | {chip}, wanted=container.enabled)
-    turn.put_container(now)
+    kept = container.kept
+    kept = replace(kept, chips=kept.chips | {chip}, used=kept.used | {chip}, wanted=container.enabled)
+    turn.put_container(replace(container, kept=kept))
     look_who_uses(turn, turn.node.containers[container.key])
     text = say("container.process-seen", name=container.name, chip=chip)
     turn.note(NoteKind.RESULT, text, turn.ring_of(chip), chip=chip, container=container.key)

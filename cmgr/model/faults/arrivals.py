@@ -32,10 +32,10 @@ def refitted(
 
 
 def _refitted(hold: Hold, container: Container, renumbered: bool) -> Hold:
-    if not container.chips or (can_be_placed(container) and not container.running):
+    if not container.kept.chips or (can_be_placed(container) and not container.running):
         return hold
     anew = ALL_CHIPS in container.claims or (renumbered and not container.running and names_numbers(container))
-    return replace(hold, chips=container.chips if anew else hold.chips | container.chips)
+    return replace(hold, chips=container.kept.chips if anew else hold.chips | container.kept.chips)
 
 
 def _called(known: Chip, now: Chip) -> Chip:
@@ -49,7 +49,9 @@ def put_chips(turn: Turn, chips: Mapping[ChipId, Chip]) -> bool:
     if now == node.chips:
         return False
     slots, new = chips_of_slots(node), now.keys() - node.chips.keys()
-    containers = {k: replace(c, chips=chips_meant(c, now, slots, new)) for k, c in node.containers.items()}
+    containers = {
+        k: replace(c, kept=replace(c.kept, chips=chips_meant(c, now, slots, new))) for k, c in node.containers.items()
+    }
     turn.node = replace(node, chips=now, containers=containers, holds=refitted(node.holds, containers))
     return True
 

@@ -229,7 +229,7 @@ def _take_back(turn: Turn, tally: Tally, window: timedelta) -> None:
 def _chips_in_one_container(turn: Turn, chip: ChipId, window: timedelta) -> set[ChipId]:
     mates: set[ChipId] = set()
     for container in _users(turn, chip, window):
-        mates |= container.chips
+        mates |= container.kept.chips
     return mates - {chip}
 
 
@@ -237,7 +237,7 @@ def _users(turn: Turn, chip: ChipId, window: timedelta) -> Iterator[Container]:
     """Yield the containers that use the chip, or did so until its fault."""
     for container in users_on(turn.node, (chip,)):
         # Its first fault may have stopped it, or killed it, before the second one came.
-        recent = container.since is not None and turn.at - container.since < window
+        recent = container.kept.since is not None and turn.at - container.kept.since < window
         if container.running or recent or container.key in turn.node.holds:
             yield container
 
@@ -247,7 +247,7 @@ def _is_used(turn: Turn, chip: ChipId) -> bool:
     node, report = turn.node, turn.node.reports.get(chip)
     if (report is not None and report.processes) or any(True for _ in _users(turn, chip, _LATELY)):
         return True
-    if any(container.wanted for container in users_on(node, (chip,))):
+    if any(container.kept.wanted for container in users_on(node, (chip,))):
         return True
     return bool(unclear_users(node, (chip,))) or any(state.listed is None for state in tells_of_users(node))
 

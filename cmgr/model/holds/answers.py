@@ -77,8 +77,8 @@ def _tell_stop(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
     container = turn.node.containers.get(hold.key)
     if fact.words and fact.before is None:
         turn.tell(hold, say("hold.before-its-stop", name=hold.name, words=fact.words), NoteKind.RESULT)
-    if fact.deaf and container is not None and not container.deaf:
-        turn.put_container(replace(container, deaf=True))
+    if fact.deaf and container is not None and not container.kept.deaf:
+        turn.put_container(replace(container, kept=replace(container.kept, deaf=True)))
         turn.tell(hold, say("hold.was-killed", name=hold.name, grace=hold.grace, why=fact.deaf), NoteKind.RESULT)
 
 
@@ -157,21 +157,23 @@ def _started(turn: Turn, hold: Hold, run: str) -> None:
         # It may have ended again by now: then its event is still to come, or came, and the next list tells.
         ended = container.run == run and container.exit is not None
         exit_ = container.exit if ended else None
-        now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, health="", cut_off="")
-        now = replace(now, frozen=hold.frozen and not ended, seen=turn.at).in_another_life()
-        turn.put_container(replace(now, wanted=not was_meant(exit_)))
+        now = replace(container, running=not ended, run=run, exit=exit_, health="", cut_off="")
+        now = replace(now, frozen=hold.frozen and not ended).in_another_life()
+        kept = replace(now.kept, since=turn.at, seen=turn.at, wanted=not was_meant(exit_))
+        turn.put_container(replace(now, kept=kept))
         if can_be_placed(container) and not ended:
             turn.put_container(as_placed(turn.node, turn.node.containers[hold.key], hold.chips))
     if container is not None:
-        turn.put_container(replace(turn.node.containers[hold.key], places=hold.places))
+        container = turn.node.containers[hold.key]
+        turn.put_container(replace(container, kept=replace(container.kept, places=hold.places)))
     rearmed(turn, hold)
 
 
 def _had_ended(turn: Turn, key: ContainerKey, exit_: Exit) -> None:
     """Its life was over before our stop."""
     container = turn.node.containers[key]  # A hold that was made in this life has its container in the books.
-    wanted = container.wanted and not was_meant(exit_)
-    turn.put_container(replace(container, running=False, exit=exit_, since=turn.at, wanted=wanted))
+    kept = replace(container.kept, since=turn.at, wanted=container.kept.wanted and not was_meant(exit_))
+    turn.put_container(replace(container, running=False, exit=exit_, kept=kept))
 
 
 def _stopped(turn: Turn, hold: Hold, run: str) -> None:
@@ -181,11 +183,9 @@ def _stopped(turn: Turn, hold: Hold, run: str) -> None:
     """
     container = turn.node.containers.get(hold.key)
     if container is not None:
-        run_booked = run or container.run
         halted = (hold.attempt.told or hold.since, turn.at)
-        turn.put_container(
-            replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at, halted=halted)
-        )
+        kept = replace(container.kept, since=turn.at, seen=turn.at, halted=halted)
+        turn.put_container(replace(container, running=False, run=run or container.run, kept=kept))
     down = replace(entered(hold, HoldState.DOWN), run=run, down=turn.at, died=False)
     if hold.sick:
         retry = turn.node.policy.retry

@@ -41,7 +41,7 @@ def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
     if tied and _is_ours(turn.node, now):
         text = say("hold.stopped-along", name=now.name, other=tied[0].name)
         _hold_with(turn, now, frozenset(c.key for c in tied), text)
-    elif along and known.wanted and not _is_others_business(turn.node, now):
+    elif along and known.kept.wanted and not _is_others_business(turn.node, now):
         _tell(turn, now, along[0])
 
 
@@ -52,9 +52,9 @@ def _is_others_business(node: Node, now: Container) -> bool:
 
 
 def _tell(turn: Turn, now: Container, first: Container) -> None:
-    turn.put_container(replace(now, along=first.name, wanted=True))
+    turn.put_container(replace(now, kept=replace(now.kept, along=first.name, wanted=True)))
     text = say("hold.stopped-by-others", name=now.name, other=first.name)
-    turn.note(NoteKind.WARNING, text, turn.ring_for(first.chips), container=now.key)
+    turn.note(NoteKind.WARNING, text, turn.ring_for(first.kept.chips), container=now.key)
 
 
 def _told(node: Node, known: Container, now: Container, at: datetime) -> tuple[datetime, datetime] | None:
@@ -64,7 +64,7 @@ def _told(node: Node, known: Container, now: Container, at: datetime) -> tuple[d
     """
     if (end := now.exit) is None:
         forgotten = known.key.runtime == SYSTEMD and known.running and not now.running
-        return (known.seen or node.alive or at, at) if forgotten else None
+        return (known.kept.seen or node.alive or at, at) if forgotten else None
     # In its grace podman calls it stopping, and says nothing yet of how it ends. A list may be earlier than that word.
     news = known.running or known.exit is None or known.exit.missed
     unsure = news and end.asked is None and not (end.missed or end.by_itself)
@@ -75,7 +75,7 @@ def _told(node: Node, known: Container, now: Container, at: datetime) -> tuple[d
 def _is_news(known: Container, now: Container, told: datetime) -> bool:
     """Return whether its end is news, or that somebody else than cmgr had asked for it."""
     unsure = known.run == now.run and (known.exit is None or known.exit.asked is None)
-    ours = bool(now.halted) and now.halted[0] <= told <= now.halted[1]
+    ours = bool(now.kept.halted) and now.kept.halted[0] <= told <= now.kept.halted[1]
     return known.running or (unsure and not ours)
 
 
@@ -84,11 +84,11 @@ def _stopped(node: Node, told: tuple[datetime, datetime], known: Container) -> I
 
     Where it is known when the life of that one (`known`) began: whoever was stopped before that is another matter.
     """
-    began = known.since if known.running else None
+    began = known.kept.since if known.running else None
     for key, container in sorted(node.containers.items()):
         if key == known.key:
             continue
-        hold, halted = node.holds.get(key), container.halted
+        hold, halted = node.holds.get(key), container.kept.halted
         if hold is not None and hold.state is HoldState.STOPPING and hold.attempt.told is not None:
             halted = hold.attempt.told, told[1]
         if halted and halted[0] <= told[1] and told[0] <= halted[1] + SOON and (began is None or began <= halted[0]):
@@ -133,7 +133,7 @@ def _hold_with(turn: Turn, container: Container, those: frozenset[ContainerKey],
     down = None if container.running else turn.at
     hold = hold_on(turn.node, container, turn.at, Cause.EPISODE, episode)
     turn.put_hold(replace(hold, follows=those, down=down))
-    chips = frozenset(chip for key in those for chip in turn.node.containers[key].chips)
+    chips = frozenset(chip for key in those for chip in turn.node.containers[key].kept.chips)
     turn.note(NoteKind.HOLD, text, turn.ring_for(chips), container=container.key)
 
 
@@ -152,7 +152,7 @@ def hold_restarted(turn: Turn) -> None:
         for mate in project_mates(turn.node, needed):
             held = mate.key in turn.node.holds
             # In another life than that of before its chips or its maker may want it so.
-            before = mate.running and mate.since is not None and mate.since < hold.since
+            before = mate.running and mate.kept.since is not None and mate.kept.since < hold.since
             if before and not held and _is_restarted_with(mate, needed) and _is_ours(turn.node, mate):
                 text = say("hold.goes-by-depends-on", name=mate.name, other=hold.name)
                 _hold_with(turn, mate, frozenset({hold.key}), text)
@@ -167,7 +167,7 @@ def _hold_those_inside(turn: Turn, hold: Hold, needed: Container) -> None:
         known = turn.node.holds.get(mate.key)
         if known is not None and known.is_held_down and hold.key not in known.follows:
             turn.put_hold(replace(known, follows=known.follows | {hold.key}))
-        elif known is None and mate.running and mate.forgotten != mate.run and _is_ours(turn.node, mate):
+        elif known is None and mate.running and mate.kept.forgotten != mate.run and _is_ours(turn.node, mate):
             text = say("hold.goes-by-namespaces", name=mate.name, other=hold.name)
             _hold_with(turn, mate, frozenset({hold.key}), text)
 

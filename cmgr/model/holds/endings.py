@@ -36,7 +36,7 @@ def leave(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold, and leave its container as it is: a person wants that. Our orders under way take their course."""
     container = turn.node.containers.get(hold.key)
     if container is not None and not container.running:
-        turn.put_container(replace(container, wanted=False, forgotten=container.run))
+        turn.put_container(replace(container, kept=replace(container.kept, wanted=False, forgotten=container.run)))
     taken(turn, hold.key)
     # A container that was to move is on other rings by its definition: no ring has it from now on.
     for ring in list(turn.node.rings.values()):

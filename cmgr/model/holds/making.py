@@ -31,7 +31,7 @@ def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episod
     return Hold(
         container.key,
         container.name,
-        container.chips,
+        container.kept.chips,
         episode,
         at,
         HoldState.TO_STOP if container.running else HoldState.DOWN,
@@ -51,12 +51,12 @@ def is_to_be_paused(container: Container, at: datetime) -> bool:
 
     Whoever made such a pause takes it back soon, and while the container is down nobody can.
     """
-    return container.frozen and (container.paused is None or at - container.paused >= PAUSE_LASTS)
+    return container.frozen and (container.kept.paused is None or at - container.kept.paused >= PAUSE_LASTS)
 
 
 def _beside(node: Node, container: Container) -> frozenset[ContainerKey]:
     """Return those on its chips whose last life and its own have met, as far as the books can tell."""
-    others = (other for other in users_on(node, container.chips) if other.key != container.key)
+    others = (other for other in users_on(node, container.kept.chips) if other.key != container.key)
     return frozenset(other.key for other in others if have_met(container, other))
 
 
@@ -99,7 +99,7 @@ def _will_stop(turn: Turn, container: Container, what: str) -> str:
 
 
 def _tell_if_busy(turn: Turn, ring: Ring, container: Container) -> None:
-    ends, veto = veto_ends(turn.node, ring), container.veto
+    ends, veto = veto_ends(turn.node, ring), container.kept.veto
     if ends is not None and veto is not None and veto.busy and ends <= turn.at:
         longest = turn.node.policy.limits.busy
         text = say("hold.busy-too-long", name=container.name, longest=longest, said=veto.said)
@@ -132,8 +132,8 @@ def hold_killed_by_isolated(turn: Turn) -> None:
         if ring is None or ring.in_episode or isolation.by == "operator":
             continue
         for container in list(on_ring(turn.node, ring)):
-            down = container.wanted and not container.running and container.key not in turn.node.holds
-            on_it = isolation.chip in container.chips
+            down = container.kept.wanted and not container.running and container.key not in turn.node.holds
+            on_it = isolation.chip in container.kept.chips
             if down and on_it and died_of_it(turn.node, ring, container, isolation.since):
                 text = say("hold.died-on-isolated", name=container.name, chip=isolation.chip)
                 hold_for(turn, ring, container, text)

@@ -245,7 +245,7 @@ def _is_waited_for(node: Node, group: Group, container: Container) -> bool:
     if is_coupled(node, container) and not blocks_its_group(container):
         return True  # It is about to be held.
     # Its life of before the round is of no use to the others. In another one it waits for them.
-    return group.began is None or container.since is None or container.since < group.began
+    return group.began is None or container.kept.since is None or container.kept.since < group.began
 
 
 def _why_left(node: Node, container: Container) -> str:

@@ -46,7 +46,7 @@ def _has_namesake(turn: Turn, hold: Hold) -> bool:
     That one runs on its chips, or is held itself.
     """
     others = (c for c in turn.node.containers.values() if c.name == hold.name and c.key != hold.key)
-    found = [c for c in others if c.key[:2] == hold.key[:2] and not c.chips.isdisjoint(hold.chips)]
+    found = [c for c in others if c.key[:2] == hold.key[:2] and not c.kept.chips.isdisjoint(hold.chips)]
     if not any(c.running or c.key in turn.node.holds for c in found):
         return False
     text = say("hold.namesake", name=hold.name)
@@ -70,7 +70,7 @@ def _heir(node: Node, key: ContainerKey) -> Container | None:
 
 def _inherited(turn: Turn, hold: Hold, heir: Container) -> Hold:
     # Its name is one for the moment: compose gives it the old one's.
-    fresh = Hold(heir.key, hold.name, heir.chips or hold.chips, hold.episode, hold.since, HoldState.DOWN, heir.run)
+    fresh = Hold(heir.key, hold.name, heir.kept.chips or hold.chips, hold.episode, hold.since, HoldState.DOWN, heir.run)
     return replace(
         fresh,
         order=heir.order,
@@ -88,9 +88,11 @@ def _inherited(turn: Turn, hold: Hold, heir: Container) -> Hold:
 def _take_place(turn: Turn, key: ContainerKey, heir: Container) -> None:
     """Let it be in the place that the old one was in, and those in its own that were in that one's."""
     old = turn.node.containers.get(key)
-    turn.put_container(replace(heir, instead_of=old.instead_of if old is not None else frozenset()))
-    for other in [c for c in turn.node.containers.values() if key in c.instead_of]:
-        turn.put_container(replace(other, instead_of=other.instead_of | {heir.key}))
+    turn.put_container(
+        replace(heir, kept=replace(heir.kept, instead_of=old.kept.instead_of if old is not None else frozenset()))
+    )
+    for other in [c for c in turn.node.containers.values() if key in c.kept.instead_of]:
+        turn.put_container(replace(other, kept=replace(other.kept, instead_of=other.kept.instead_of | {heir.key})))
 
 
 def _replace_member(turn: Turn, key: ContainerKey, heir: Container) -> None:

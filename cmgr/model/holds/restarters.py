@@ -37,7 +37,7 @@ MOST_SUCCESSORS = 1
 
 def _counted_as(container: Container) -> str:
     """Return what stays the same when something starts the container again, or another in its place."""
-    chips = ",".join(map(str, sorted(container.chips)))
+    chips = ",".join(map(str, sorted(container.kept.chips)))
     return full_name(container.key, f"{container.owner} on {chips}" if container.owner else container.name)
 
 
@@ -91,9 +91,9 @@ def count_start(turn: Turn, hold: Hold, container: Container, *, theirs: bool) -
 
 def count_stop(turn: Turn, container: Container) -> bool:
     """Count that a container is stopped which its unit has left behind. Return whether it still is: not without end."""
-    if any(container.key in ring.theirs for ring in turn.rings_of(container.chips)):
+    if any(container.key in ring.theirs for ring in turn.rings_of(container.kept.chips)):
         return False
-    counted = [_count(turn, ring, container) for ring in turn.rings_of(container.chips) if ring.in_episode]
+    counted = [_count(turn, ring, container) for ring in turn.rings_of(container.kept.chips) if ring.in_episode]
     for ring in counted:
         if is_fought_for(ring, container):
             turn.put_ring(replace(ring, theirs=ring.theirs | {container.key}))
@@ -107,8 +107,8 @@ def look_who_started(turn: Turn, known: Container | None, container: Container) 
     # Of one that was only made, and has never run, nobody has known. A new one may have ended before it is seen.
     new = bool(container.run) and (known is None or not known.run)
     name, took = full_name(container.key, container.name), new and take_places(turn, container)
-    took = took or (new and is_to_be_down(turn.node, container.chips, container, turn.at))
-    for ring in turn.rings_of(container.chips) if container.running else ():
+    took = took or (new and is_to_be_down(turn.node, container.kept.chips, container, turn.at))
+    for ring in turn.rings_of(container.kept.chips) if container.running else ():
         anew = name in ring.lost or bool(container.owner) or took
         # A container that a person has taken back and that is started once more; its own restart policy is no owner.
         once_more = container.key in ring.theirs and name in ring.restarts and container.restart_policy == NO_RESTART
@@ -119,11 +119,11 @@ def look_who_started(turn: Turn, known: Container | None, container: Container) 
 
 def look_who_uses(turn: Turn, container: Container) -> None:
     """Look at one of which only a process tells which chips it uses: it may have been made in another's place."""
-    since = container.since or turn.at
-    earlier = any(hold.since <= since for hold in held_on(turn.node, container.chips) if hold.is_held_down)
+    since = container.kept.since or turn.at
+    earlier = any(hold.since <= since for hold in held_on(turn.node, container.kept.chips) if hold.is_held_down)
     if container.key in turn.node.holds or not earlier or not take_places(turn, container):
         return
-    for ring in turn.rings_of(container.chips):
+    for ring in turn.rings_of(container.kept.chips):
         if ring.in_episode:
             _count_one_made(turn, ring, container, _tries(turn.node, ring))
 
@@ -147,9 +147,10 @@ def _count_one_made(turn: Turn, ring: Ring, container: Container, before: int) -
 def take_places(turn: Turn, container: Container) -> bool:
     """Let a new one, where it is too many, take the places of held ones. Return whether it did."""
     those = places_taken(turn.node, container)
-    former = {key for each in those for key in (each.key, *each.instead_of)} - {container.key}
+    former = {key for each in those for key in (each.key, *each.kept.instead_of)} - {container.key}
     if former:
-        turn.put_container(replace(container, instead_of=container.instead_of | former))
+        kept = replace(container.kept, instead_of=container.kept.instead_of | former)
+        turn.put_container(replace(container, kept=kept))
     for each in those:
         taken(turn, each.key)
         if each.running:

@@ -32,7 +32,7 @@ def seen_held(turn: Turn, hold: Hold, container: Container, how: How) -> Contain
             _hears_of_another_life(turn, hold, container)
         case News.OURS:
             _started_by_us(turn, hold, container)
-            return replace(container, places=hold.places)
+            return replace(container, kept=replace(container.kept, places=hold.places))
         case News.BY_POLICY | News.BY_COMPOSE | News.BY_RESTARTER | News.BY_PERSON:
             _started_by_others(turn, hold, container, news)
         case News.ENDED_BY_PERSON:
@@ -72,7 +72,7 @@ def _started_by_us(turn: Turn, hold: Hold, container: Container) -> None:
 
 def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
     """An earlier start has worked but for its last part: the same order does that part, too."""
-    on_its_chips = replace(container, chips=hold.chips)
+    on_its_chips = replace(container, kept=replace(container.kept, chips=hold.chips))
     due = halting(turn.node, hold.key) is not None or is_to_be_down(turn.node, hold.chips, on_its_chips, turn.at)
     if due and not observing(turn.node):
         turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run))
@@ -118,7 +118,7 @@ def _ended_by_person(turn: Turn, hold: Hold, container: Container) -> None:
     known = turn.node.containers.get(hold.key)
     hand_back(turn, hold, say("hold.started-and-ended"))
     if known is not None:
-        turn.put_container(replace(known, wanted=True))  # Unless that end was meant.
+        turn.put_container(replace(known, kept=replace(known.kept, wanted=True)))  # Unless that end was meant.
 
 
 def agreed(turn: Turn, known: Container | None, container: Container, chips: frozenset[ChipId]) -> frozenset[ChipId]:
@@ -143,9 +143,9 @@ def started_in_stop(turn: Turn, hold: Hold, run: str) -> None:
     Its restart policy it was not: that ends with the stop.
     """
     container = turn.node.containers[hold.key]
-    now = replace(container, running=True, run=run, exit=None, since=turn.at, seen=turn.at, cut_off="")
-    now = now.in_another_life()
-    turn.put_container(now)
+    kept = replace(container.kept, since=turn.at, seen=turn.at)
+    now = replace(container, running=True, run=run, exit=None, cut_off="", kept=kept)
+    turn.put_container(now.in_another_life())
     down = replace(entered(hold, HoldState.DOWN), down=turn.at, died=False)
     turn.put_hold(down)
     _started_by_others(turn, down, now, classify(turn.node, down, now, How.ANSWERED, turn.at))

@@ -75,12 +75,12 @@ def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
     due = before = hold.attempt.retry_at or turn.at
     if container.says == UNHEALTHY:
         due = min(due, turn.at)
-    elif container.says_within is not None and container.since is not None and not container.frozen:
-        settled = container.since + turn.node.policy.retry.settle
+    elif container.says_within is not None and container.kept.since is not None and not container.frozen:
+        settled = container.kept.since + turn.node.policy.retry.settle
         said = container.says == HEALTHY
         due = min(due, max(settled, turn.at)) if said else max(due, settled + container.says_within)
-    if container.up is not None:
-        due = max(due, container.up + turn.node.policy.retry.settle)
+    if container.kept.up is not None:
+        due = max(due, container.kept.up + turn.node.policy.retry.settle)
     if due != before:
         put_off(turn, hold, due)
     return due
@@ -88,11 +88,11 @@ def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
 
 def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
     turn.drop_hold(hold.key)
-    if container.up is not None:
-        _is_up(turn, hold, container.up)
+    if container.kept.up is not None:
+        _is_up(turn, hold, container.kept.up)
         turn.tell(hold, say("hold.is-up", name=hold.name), NoteKind.RESULT)
-    if container.answered is not None:
-        _has_answered(turn, hold, container.answered)
+    if container.kept.answered is not None:
+        _has_answered(turn, hold, container.kept.answered)
     if has_failed(turn.node, hold):
         turn.tell(hold, say("hold.stays-up", name=hold.name, count=hold.attempt.tries), NoteKind.RESULT)
     if container.says_within is not None and container.says != HEALTHY and not container.frozen:
@@ -102,7 +102,7 @@ def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
 
 def why_sick(container: Container | None) -> str:
     """Return in words why the start of a container that runs has not worked."""
-    mute = container is not None and container.health != UNHEALTHY == container.answer
+    mute = container is not None and container.health != UNHEALTHY == container.kept.answer
     return _MUTE_AFTER if mute else say("hold.unhealthy-after-start")
 
 
@@ -116,7 +116,7 @@ def _ails(turn: Turn, hold: Hold, container: Container) -> None:
         # An unhealthy container is better than none: the next start could be one that does not work at all.
         turn.drop_hold(hold.key)
         unhealthy = say("hold.left-unhealthy", count=sick)
-        lose(turn, hold, say("hold.left-mute", said=container.said, count=sick) if mute else unhealthy)
+        lose(turn, hold, say("hold.left-mute", said=container.kept.said, count=sick) if mute else unhealthy)
         if mute and container.heal is not None:
             turn.put_healing(Healing(hold.key, life=container.run, since=turn.at, given_up=turn.at))
         return
@@ -141,7 +141,8 @@ def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
     """Its restart policy has begun another life, or is about to: that one is to settle."""
     again = retried(turn, hold, say("hold.policy-starts-again"), counts=True)
     if again.attempt.tries >= turn.node.policy.retry.starts:
-        turn.put_container(replace(container, unsteady=container.unsteady or turn.at))
+        kept = replace(container.kept, unsteady=container.kept.unsteady or turn.at)
+        turn.put_container(replace(container, kept=kept))
         lose(turn, hold, say("hold.policy-goes-on", count=again.attempt.tries))
         turn.drop_hold(hold.key)
         return

@@ -72,5 +72,5 @@ def _to_test(node: Node, ring: Ring) -> tuple[ChipId, ...]:
     order = node.reset_orders.get(ring.id)
     meant = order.chip if order is not None and order.test else None
     up = {chip for chip in ring.chips if (report := node.reports.get(chip)) is not None and report.is_up}
-    up -= frozenset[ChipId]().union(*(c.chips for c in on_ring(node, ring) if c.running))
+    up -= frozenset[ChipId]().union(*(c.kept.chips for c in on_ring(node, ring) if c.running))
     return tuple(chip for chip in ring.chips if chip in up and (chip not in node.isolations or chip == meant))

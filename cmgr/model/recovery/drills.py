@@ -72,7 +72,9 @@ def _put(turn: Turn, occasion: Occasion) -> None:
 
 
 def _chips(node: Node, drill: Drill) -> list[ChipId]:
-    used = [c.chips for c in node.containers.values() if drill.container and c.name == drill.container and c.running]
+    used = [
+        c.kept.chips for c in node.containers.values() if drill.container and c.name == drill.container and c.running
+    ]
     return sorted({*(ChipId(chip) for chip in drill.chips), *(chip for chips in used for chip in chips)})
 
 
@@ -126,7 +128,7 @@ def _trouble(turn: Turn, ring: Ring) -> Iterator[str]:
 def _unstoppable(node: Node, container: Container) -> str:
     if is_covered(node, container):
         return ""  # Its unit is asked instead.
-    if container.wanted and not container.running:
+    if container.kept.wanted and not container.running:
         return say("drill.container-down", name=container.name)
     if container.running and container.owner:
         return say("drill.owner-starts", owner=container.owner, name=container.name)

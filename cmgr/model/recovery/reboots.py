@@ -288,7 +288,7 @@ def starts_by_itself(node: Node, container: Container) -> bool:
 
 
 def _left_over(node: Node) -> Iterator[str]:
-    units = {chip for c in node.containers.values() if c.running and c.key.runtime == SYSTEMD for chip in c.chips}
+    units = {chip for c in node.containers.values() if c.running and c.key.runtime == SYSTEMD for chip in c.kept.chips}
     for chip in sorted(node.chips.keys() - units):
         for process, container in scope.users_listed(node, chip):
             if container is None:

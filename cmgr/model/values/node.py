@@ -208,7 +208,7 @@ def units_known(node: Node) -> Mapping[str, Sequence[Container]]:
     Those that are held, that containers say run them, and that ought to run: of such a unit no container may be left.
     """
     held = {key.id for key in node.holds if key.runtime == SYSTEMD}
-    known = {k.id for k, c in node.containers.items() if k.runtime == SYSTEMD and (c.running or c.wanted)}
+    known = {k.id for k, c in node.containers.items() if k.runtime == SYSTEMD and (c.running or c.kept.wanted)}
     return {**dict.fromkeys(held | known, ()), **grouped((c.unit, c) for c in node.containers.values() if c.unit)}
 
 
@@ -222,4 +222,4 @@ def only_covers(node: Node) -> bool:
     """Return whether all units that are known use chips by containers of other runtimes only."""
     units = {key for key in (*node.containers, *node.holds) if key.runtime == SYSTEMD}
     found = [node.containers.get(key) for key in units]
-    return all(unit is not None and unit.claims == unit.covers for unit in found)
+    return all(unit is not None and unit.claims == unit.kept.covers for unit in found)

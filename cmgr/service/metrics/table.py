@@ -213,7 +213,7 @@ def _given_up(look: Look) -> Samples:
     "cmgr_containers_asked", "Containers that are asked whether they serve, by how they answer.", "runtime", "answer"
 )
 def _asked(look: Look) -> Samples:
-    asked = [(c.key.runtime, c.answer) for c in look.node.containers.values() if c.ready is not None and c.running]
+    asked = [(c.key.runtime, c.kept.answer) for c in look.node.containers.values() if c.ready is not None and c.running]
     for runtime in sorted({*look.node.runtimes, *(r for r, _ in asked)}):
         for answer in (STARTING, HEALTHY, UNHEALTHY):
             yield (runtime, answer), float(asked.count((runtime, answer)))
@@ -222,7 +222,7 @@ def _asked(look: Look) -> Samples:
 @gauge("cmgr_containers_busy", "Containers that say that they are busy, for which a reset waits now.", "runtime")
 def _busy(look: Look) -> Samples:
     asked = [container for container, _ in to_ask(look.node, look.now).values()]
-    return _by_runtime(look, [c.key.runtime for c in asked if c.veto is not None and c.veto.busy])
+    return _by_runtime(look, [c.key.runtime for c in asked if c.kept.veto is not None and c.kept.veto.busy])
 
 
 # Downtime.

@@ -51,7 +51,7 @@ def _labels(chip: ChipId, container: Container) -> tuple[str, ...]:
 
 def _users(node: Node) -> Iterator[tuple[ChipId, Container]]:
     running = [each for each in node.containers.values() if each.running]
-    yield from sorted(((c, each) for each in running for c in each.chips), key=lambda one: (one[0], one[1].key))
+    yield from sorted(((c, each) for each in running for c in each.kept.chips), key=lambda one: (one[0], one[1].key))
 
 
 @_gauge(

@@ -68,9 +68,9 @@ class DeviceRules:
             if not rules or container is None:
                 del self._places[key]  # It has ended, or has begun anew elsewhere.
                 continue
-            chips = opened(rules, node.chips, majors) & container.chips
-            reached = container.reached | chips
-            if (reached, reached - chips) != (container.reached, container.denied):
+            chips = opened(rules, node.chips, majors) & container.kept.chips
+            reached = container.kept.reached | chips
+            if (reached, reached - chips) != (container.kept.reached, container.kept.denied):
                 self._tell(RulesRead(key, container.run, chips))
 
     def _found(self, watched: Mapping[ContainerKey, Container]) -> dict[ContainerKey, Path]:
@@ -87,7 +87,7 @@ class DeviceRules:
 
 def _watched(node: Node) -> Iterator[Container]:
     known = node.containers.values()
-    return (each for each in known if each.running and each.chips and each.key.runtime != SYSTEMD)
+    return (each for each in known if each.running and each.kept.chips and each.key.runtime != SYSTEMD)
 
 
 def _is_of(key: ContainerKey, place: Path) -> bool:

@@ -102,7 +102,7 @@ class Hangs:
     def _values(self, node: Node, container: Container, measured: Measured, at: float) -> dict[str, float]:
         found = {
             f"chip {chip} {name.removesuffix('_percent')}": float(value)
-            for chip in sorted(container.chips)
+            for chip in sorted(container.kept.chips)
             for name, value in measured.get(chip, {}).items()
             if name.endswith("_percent") and isinstance(value, float | int)
         }
@@ -117,7 +117,7 @@ class Hangs:
 
     def _processor_seconds(self, node: Node, container: Container) -> float | None:
         """Return the processor time of the container's control group, which is that of its processes on its chips."""
-        reports = (node.reports[chip] for chip in sorted(container.chips) if chip in node.reports)
+        reports = (node.reports[chip] for chip in sorted(container.kept.chips) if chip in node.reports)
         pids = [p.pid for report in reports for p in report.processes if p.container == container.key.id]
         for pid in pids:
             if (seconds := _of_group(self._root, pid)) is not None:

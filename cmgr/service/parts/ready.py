@@ -157,8 +157,8 @@ class Ready(Part):
             waited = max(self._now() - life.since, timedelta())
             return look_again_after(waited, LEAST, 1) * (1 << min(record.left, DOUBLED))
         pause = self._config.every
-        if container.answer == STARTING and container.since is not None:
-            waited = max(self._now() - container.since, timedelta())
+        if container.kept.answer == STARTING and container.kept.since is not None:
+            waited = max(self._now() - container.kept.since, timedelta())
             pause = min(pause, look_again_after(waited, LEAST, 1))
         if life.question.way is not Way.COMMAND:
             return pause
@@ -180,10 +180,10 @@ class Ready(Part):
         """Take in whether it serves."""
         known = self._node().containers.get(container.key, container)
         now = self._now()
-        late = now - (known.up or known.since or now) >= self._node().policy.retry.ready
-        before = known.answer or STARTING
+        late = now - (known.kept.up or known.kept.since or now) >= self._node().policy.retry.ready
+        before = known.kept.answer or STARTING
         answer = record.taken(reply, before, self._config.failures, late=late)
         # With the first good answer of several nothing has changed yet; with a bad one a person sees why it takes long.
-        said = known.said if reply.good and answer != HEALTHY else reply.words
-        if (answer, said) != (known.answer, known.said):
+        said = known.kept.said if reply.good and answer != HEALTHY else reply.words
+        if (answer, said) != (known.kept.answer, known.kept.said):
             self._tell(Answered(container.key, container.run, question, answer, said))

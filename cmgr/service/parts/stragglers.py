@@ -32,9 +32,9 @@ def teams(node: Node) -> Iterator[frozenset[ChipId]]:
     """Yield the chips of one model that work for one container, or one group, of this machine: two or more."""
     used: dict[tuple[str, ...], set[ChipId]] = {}
     for container in node.containers.values():
-        if container.running and not container.paused:
+        if container.running and not container.kept.paused:
             team = ("group", container.group) if container.group else ("container", *container.key)
-            used.setdefault(team, set()).update(container.chips & node.chips.keys())
+            used.setdefault(team, set()).update(container.kept.chips & node.chips.keys())
     for chips in used.values():
         for model in sorted({node.chips[chip].model for chip in chips}):
             alike = frozenset(chip for chip in chips if node.chips[chip].model == model)

@@ -141,9 +141,9 @@ def _health(node: Node, known: Container) -> Iterator[tuple[str, str]]:
 
 def _answers(node: Node, known: Container) -> str:
     """Return since when it has not answered; nothing of one that does, or that cannot."""
-    if not known.running or known.answer not in (STARTING, UNHEALTHY):
+    if not known.running or known.kept.answer not in (STARTING, UNHEALTHY):
         return ""
-    if known.mute is not None:
-        return say("decider.mute", since=stamp(known.mute))
-    began = known.up or known.since
+    if known.kept.mute is not None:
+        return say("decider.mute", since=stamp(known.kept.mute))
+    began = known.kept.up or known.kept.since
     return say("decider.has-until", until=stamp(began + node.policy.retry.ready)) if began else ""

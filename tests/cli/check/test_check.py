@@ -318,7 +318,9 @@ def test_a_container_whose_chips_nobody_knows_is_told_beforehand(home: Home) -> 
 
 def test_who_is_healed_by_its_end_alone_is_told_once(home: Home) -> None:
     names = ("well", "plain", "a", "b", "paused", "old")
-    healed = {key(name): replace(running(name), heal=Heal(), wanted=True) for name in names}
+    healed = {
+        key(name): replace(running(name), heal=Heal(), kept=replace(running(name).kept, wanted=True)) for name in names
+    }
     healed[key("well")] = replace(healed[key("well")], health="healthy")
     healed[key("plain")] = replace(healed[key("plain")], heal=None)
     healed[key("paused")] = replace(healed[key("paused")], frozen=True)

@@ -309,4 +309,4 @@ def test_who_can_reach_every_chip_beside_others_is_doubtful() -> None:
     assert [c.name for c in whom.doubtful(also(with_monitor(), every))] == ["monitor", "exporter"]
     only = replace(machine(), containers={key("exporter"): every})
     assert whom.doubtful(only) == [], "it is the machine's one service"
-    assert {ChipId(n) for n in range(4)} == set(every.chips)
+    assert {ChipId(n) for n in range(4)} == set(every.kept.chips)

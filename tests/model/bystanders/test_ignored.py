@@ -67,7 +67,7 @@ def test_a_process_of_it_keeps_its_ring_from_a_reset_while_it_is_there_and_is_to
     assert told.words.startswith("container npu-exporter-1 keeps ring 0 from a reset: it is ignored, and the driver")
     del cmgr.inside[1]
     cmgr.wait(30)
-    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), set(cmgr.booked("npu-exporter-1").chips)) == (
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), set(cmgr.booked("npu-exporter-1").kept.chips)) == (
         Phase.HEALTHY, 1, set(),
     )  # fmt: skip
 
@@ -86,11 +86,11 @@ def test_who_is_ignored_changes_with_the_settings_and_what_was_seen_of_it_is_for
     cmgr.inside[1] = key("npu-exporter-1")
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert set(cmgr.booked("npu-exporter-1").chips) == {1}
+    assert set(cmgr.booked("npu-exporter-1").kept.chips) == {1}
     for patterns, chips in ((("npu-*",), set[int]()), ((), {1})):
         cmgr.policy = replace(cmgr.policy, ignore=patterns)
         cmgr.tell(facts.Reconfigured(cmgr.policy, CATALOG, "uid 0"))
         cmgr.run()
         cmgr.tell(facts.Resync())
         cmgr.run()
-        assert set(cmgr.booked("npu-exporter-1").chips) == chips
+        assert set(cmgr.booked("npu-exporter-1").kept.chips) == chips

@@ -28,7 +28,7 @@ def nested(*around: str, chip: int = 1) -> Cmgr:
 @pytest.mark.parametrize("around", [("dind",), ("dind", 64 * "c"), ("unknown", "dind")])
 def test_whoever_a_process_is_in_at_any_depth_is_a_user_of_its_chip(around: tuple[str, ...]) -> None:
     cmgr = nested(*(DIND.key.id if id_ == "dind" else id_ for id_ in around))
-    assert set(cmgr.booked("dind").chips) == {1}
+    assert set(cmgr.booked("dind").kept.chips) == {1}
     cmgr.fault(0)
     cmgr.run_until(Phase.DRAINING)
     assert {command.key.id for command in cmgr.sent(StopContainer)} == {key("a").id, key("dind").id}
@@ -40,7 +40,7 @@ def test_who_is_named_within_a_container_of_the_same_engine_is_no_user() -> None
     cmgr.listed[1] = Process(7, "python3", container=b, around=(DIND.key.id,))
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert (set(cmgr.booked("b").chips), set(cmgr.booked("dind").chips)) == ({4}, {1})
+    assert (set(cmgr.booked("b").kept.chips), set(cmgr.booked("dind").kept.chips)) == ({4}, {1})
 
 
 @pytest.mark.parametrize(

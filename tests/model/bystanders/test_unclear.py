@@ -78,7 +78,7 @@ def test_one_that_the_driver_sees_on_a_chip_of_the_ring_is_stopped_and_held_for_
     cmgr.inside[1] = key("lab")
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert (set(cmgr.booked("lab").chips), cmgr.booked("lab").wanted) == ({1}, True)
+    assert (set(cmgr.booked("lab").kept.chips), cmgr.booked("lab").kept.wanted) == ({1}, True)
     assert names(cmgr.fault(0)) == ["lab"]
     cmgr.run()
     assert (cmgr.phase(), cmgr.held(), cmgr.booked("lab").running) == (Phase.HEALTHY, [], True)
@@ -112,9 +112,9 @@ def test_what_was_seen_is_known_after_a_restart_of_cmgr_and_not_in_another_life_
     cmgr.inside.clear()
     cmgr.begin()
     cmgr.run()
-    assert (set(cmgr.booked("lab").chips), cmgr.booked("lab").unclear) == ({1}, False)
+    assert (set(cmgr.booked("lab").kept.chips), cmgr.booked("lab").unclear) == ({1}, False)
     cmgr.sees(lab(run="life 2"))
-    assert (set(cmgr.booked("lab").chips), cmgr.booked("lab").unclear) == (set(), True)
+    assert (set(cmgr.booked("lab").kept.chips), cmgr.booked("lab").unclear) == (set(), True)
 
 
 @pytest.mark.parametrize("fields", [{"running": False}, {"claims": frozenset({UNCLEAR, "5"})}])

@@ -77,4 +77,4 @@ def test_one_that_does_not_hear_its_stop_signal_is_told_once_and_not_again_in_an
     (told,) = (text for text in cmgr.notes(NoteKind.RESULT) if DEAF in text)
     assert told.startswith(f"a was killed after its whole grace of 10 s: {DEAF} (hint: ")
     cmgr.sees(replace(cmgr.truth[key("a")], name="a"))
-    assert cmgr.booked("a").deaf
+    assert cmgr.booked("a").kept.deaf

@@ -118,7 +118,7 @@ def test_one_that_answers_all_the_same_is_not_gone() -> None:
     cmgr.tell(facts.RuntimeUp("docker"))
     assert cmgr.node.gone == {}
     cmgr.run()
-    assert cmgr.booked("a").chips == {0}
+    assert cmgr.booked("a").kept.chips == {0}
     assert "docker is there now: its containers are taken care of, too" in cmgr.notes(NoteKind.WARNING)
 
 
@@ -161,7 +161,7 @@ def test_a_runtime_that_is_left_out_of_the_list_for_one_restart_loses_nothing(he
     cmgr.runtimes = ("docker", "containerd")
     cmgr.begin()
     cmgr.wait(60)
-    assert cmgr.booked("a").wanted
+    assert cmgr.booked("a").kept.wanted
     assert (cmgr.booked("a").running, cmgr.node.kept_containers) == (held, {})
 
 
@@ -175,7 +175,7 @@ def test_one_that_was_left_out_and_is_called_gone_keeps_no_chip() -> None:
     assert (away(cmgr), 0 in free_chips(cmgr.node)) == ([], True)
     cmgr.tell(facts.RuntimeUp("docker"))
     cmgr.run()
-    assert cmgr.booked("a").wanted
+    assert cmgr.booked("a").kept.wanted
 
 
 def unread(name: str, *, running: bool = True, **fields: Any) -> Container:
@@ -188,7 +188,7 @@ def test_a_container_that_cannot_be_read_keeps_no_other_from_its_recovery() -> N
     cmgr.fault(0)
     cmgr.run()
     assert names(cmgr.sent(StartContainer), StartContainer) == ["a"]
-    assert (cmgr.booked("nginx").running, cmgr.booked("nginx").chips) == (True, frozenset())
+    assert (cmgr.booked("nginx").running, cmgr.booked("nginx").kept.chips) == (True, frozenset())
 
 
 def test_what_is_known_of_a_container_counts_while_it_cannot_be_read() -> None:
@@ -196,7 +196,7 @@ def test_what_is_known_of_a_container_counts_while_it_cannot_be_read() -> None:
     cmgr.truth[key("a")] = unread("a")
     cmgr.begin()
     cmgr.run()
-    assert cmgr.booked("a").chips == {0}
+    assert cmgr.booked("a").kept.chips == {0}
     assert (cmgr.booked("a").run, cmgr.booked("a").unread) == ("life 1", "it hangs")
     cmgr.fault(0)
     assert names(cmgr.sent(StopContainer)) == ["a"]
@@ -221,7 +221,7 @@ def test_one_that_can_be_read_again_is_booked_as_it_is() -> None:
     cmgr.truth[key("a")] = container("a", 1)
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert cmgr.booked("a").chips == {1}
+    assert cmgr.booked("a").kept.chips == {1}
     assert cmgr.booked("a").unread == ""
 
 
@@ -386,7 +386,7 @@ def test_what_a_runtime_could_not_read_is_kept_with_what_means_no_chip_here() ->
     assert cmgr.booked("a").warnings == (
         "the label cmgr.order is no number", "asks for chip 77, which this machine does not have",
     )  # fmt: skip
-    assert cmgr.booked("a").chips == {0}
+    assert cmgr.booked("a").kept.chips == {0}
 
 
 def test_what_a_list_leaves_out_is_lost_in_the_same_order_each_time() -> None:

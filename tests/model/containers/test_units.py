@@ -14,7 +14,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.node import units_known
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Heal
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Heal, Kept
 from cmgr.model.wanted import missing
 from cmgr.view import status as view
 from tests.model.builders import REQUEST, RESET, SINGLE, Cmgr, answered, container, key, names, seconds
@@ -68,7 +68,7 @@ def booked(cmgr: Cmgr, name: str = UNIT) -> Container:
 
 def test_a_unit_uses_the_chips_of_its_containers_and_a_fault_stops_and_starts_the_unit() -> None:
     cmgr = machine(chips=(0, 1))
-    assert (set(booked(cmgr).chips), booked(cmgr).wanted) == ({0, 1}, True)
+    assert (set(booked(cmgr).kept.chips), booked(cmgr).kept.wanted) == ({0, 1}, True)
     cmgr.fault(1)
     cmgr.run()
     assert names(cmgr.sent(StopContainer)) == [UNIT]
@@ -88,10 +88,10 @@ def test_the_hold_is_on_the_unit_and_survives_that_its_container_is_removed_and_
     assert units_known(cmgr.node).keys() == {UNIT}
     cmgr.begin()
     cmgr.run()
-    assert set(booked(cmgr).chips) == {0}, "what it ran is remembered while it is down"
+    assert set(booked(cmgr).kept.chips) == {0}, "what it ran is remembered while it is down"
     cmgr.wait(70)
     assert (cmgr.held(), cmgr.phase(), booked(cmgr).running) == ([], Phase.HEALTHY, True)
-    assert set(booked(cmgr).chips) == {0}
+    assert set(booked(cmgr).kept.chips) == {0}
 
 
 def test_a_unit_forgets_the_chips_that_its_new_containers_do_not_use_once_it_is_not_held() -> None:
@@ -99,7 +99,7 @@ def test_a_unit_forgets_the_chips_that_its_new_containers_do_not_use_once_it_is_
     cmgr.removes("llm")
     cmgr.sees(cmgr.make(UNIT, 4))
     cmgr.run(ListContainers)
-    assert set(booked(cmgr).chips) == {4}
+    assert set(booked(cmgr).kept.chips) == {4}
 
 
 def test_a_held_unit_keeps_its_chips_until_it_has_settled() -> None:
@@ -107,11 +107,11 @@ def test_a_held_unit_keeps_its_chips_until_it_has_settled() -> None:
     cmgr.fault(1)
     cmgr.wait(2)
     assert set(cmgr.hold(UNIT, "systemd").chips) == {0, 1}, "it has started one of its containers"
-    assert set(booked(cmgr).chips) == {0, 1}
+    assert set(booked(cmgr).kept.chips) == {0, 1}
     cmgr.wait(40)
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert set(booked(cmgr).chips) == {0}
+    assert set(booked(cmgr).kept.chips) == {0}
 
 
 def test_until_systemd_has_said_whether_the_unit_is_there_nothing_is_stopped() -> None:
@@ -144,7 +144,7 @@ def test_a_container_that_names_a_unit_which_does_not_run_it_is_stopped_itself_a
     assert row["warnings"] == [
         "label cmgr.unit=sshd.service is not obeyed: neither a client in that unit nor its commands name it"
     ]
-    assert (row["unit"], booked(cmgr, "sshd.service").chips) == ("", frozenset())
+    assert (row["unit"], booked(cmgr, "sshd.service").kept.chips) == ("", frozenset())
     cmgr.fault(0)
     cmgr.run()
     assert (names(cmgr.sent(StopContainer)), cmgr.held(), cmgr.phase()) == (["llm"], [], Phase.HEALTHY)
@@ -153,7 +153,7 @@ def test_a_container_that_names_a_unit_which_does_not_run_it_is_stopped_itself_a
 def test_a_strangers_container_beside_those_of_a_unit_says_nothing_for_it() -> None:
     spy = container("spy", 1, unit=UNIT, strategy=Strategy.NEVER, enabled=False, group="theirs")
     cmgr = machine(spy, policy=SINGLE, strangers=["spy"])
-    assert (set(booked(cmgr).chips), booked(cmgr).group, booked(cmgr).enabled) == ({0}, "", True)
+    assert (set(booked(cmgr).kept.chips), booked(cmgr).group, booked(cmgr).enabled) == ({0}, "", True)
     cmgr.fault(1)
     cmgr.run()
     assert UNIT not in names(cmgr.sent(StopContainer))
@@ -455,7 +455,7 @@ def test_a_unit_that_is_unhealthy_by_its_container_is_restarted_where_that_wishe
 def test_a_unit_is_found_to_run_a_container_and_is_stopped_in_its_place_in_each_life() -> None:
     plain = container("llm", 0, auto_remove=True)
     cmgr = Machine(unit(runs=frozenset({"llm"})), plain, runtimes=BOTH)
-    assert (cmgr.booked("llm").unit, set(booked(cmgr).chips)) == (UNIT, {0})
+    assert (cmgr.booked("llm").unit, set(booked(cmgr).kept.chips)) == (UNIT, {0})
     cmgr.fault(0, RESET)
     cmgr.run_until(Phase.WAITING)
     assert names(cmgr.sent(StopContainer)) == [UNIT]
@@ -479,7 +479,7 @@ def test_a_status_shows_which_unit_is_stopped_in_a_containers_place() -> None:
 
 def test_nothing_is_reset_under_a_container_whose_unit_is_on_other_chips() -> None:
     cmgr = machine()
-    stray = replace(booked(cmgr), chips=frozenset(), claims=frozenset(), covers=frozenset())
+    stray = replace(booked(cmgr), claims=frozenset(), kept=Kept())
     cmgr.node = replace(cmgr.node, containers={**cmgr.node.containers, stray.key: stray})
     order = ResetRing("reset-1", "", 0, (0,), (0,), frozenset())  # type: ignore[arg-type]
     assert "llm runs on ring 0" in unsafe(cmgr.node, order)

@@ -186,7 +186,7 @@ def test_a_held_one_is_told_until_it_runs_again() -> None:
     cmgr.run_until(Phase.RESUMING)
     assert down(cmgr) == ["a"]
     cmgr.run()
-    assert (down(cmgr), cmgr.booked("a").wanted) == ([], True)
+    assert (down(cmgr), cmgr.booked("a").kept.wanted) == ([], True)
 
 
 def test_one_whose_end_was_told_is_told_also_when_nobody_was_there_to_see_it() -> None:

@@ -52,7 +52,7 @@ def missing(cmgr: Cmgr) -> list[tuple[int, str]]:
 
 def numbers(cmgr: Cmgr, name: str) -> list[ChipId]:
     """Return the chips that the container is booked on."""
-    return sorted(cmgr.booked(name).chips)
+    return sorted(cmgr.booked(name).kept.chips)
 
 
 def texts(cmgr: Cmgr) -> list[str]:
@@ -115,12 +115,12 @@ def test_an_episode_goes_on_with_its_piece_and_its_container_under_the_new_numbe
 def test_what_a_container_names_by_number_stays_that_piece_until_its_next_start() -> None:
     cmgr = machine(container("a", 2))
     reborn(cmgr, *gone(*"acd"))
-    assert cmgr.booked("a").chips == {1}, "it runs on the piece that was 2 when it was started"
+    assert cmgr.booked("a").kept.chips == {1}, "it runs on the piece that was 2 when it was started"
     cmgr.log.clear()
     cmgr.fault(2, SEPARATE)
     assert not cmgr.sent(StopContainer)
     cmgr.starts("a", "life 2")
-    assert cmgr.booked("a").chips == {2}
+    assert cmgr.booked("a").kept.chips == {2}
 
 
 def test_what_is_down_and_names_its_chip_by_number_is_started_on_the_chip_of_that_number() -> None:
@@ -168,10 +168,10 @@ def test_a_piece_that_is_found_while_cmgr_runs_has_what_was_remembered_of_it() -
     cmgr = machine(container("a", 3))
     cmgr.tell(facts.IsolateOrdered(ChipId(3), "loud", WHO))
     reborn(cmgr, *gone(*"abc"))
-    assert cmgr.booked("a").chips == frozenset()
+    assert cmgr.booked("a").kept.chips == frozenset()
     cmgr.tell(facts.ChipsListed(gone(*"abcd")))
     assert ([*cmgr.node.isolations], missing(cmgr)) == ([3], [])
-    assert cmgr.booked("a").chips == {3}, "it may have run on it all the time"
+    assert cmgr.booked("a").kept.chips == {3}, "it may have run on it all the time"
 
 
 def test_another_card_in_the_place_of_one_has_none_of_its_memories() -> None:

@@ -148,7 +148,7 @@ def test_news_of_another_life_say_nothing_of_this_one() -> None:
     assert cmgr.kinds() == []
     cmgr.rules()
     cmgr.starts("web", "life 2")
-    assert (cmgr.kinds(), cmgr.booked("web").reached) == ([], frozenset())
+    assert (cmgr.kinds(), cmgr.booked("web").kept.reached) == ([], frozenset())
 
 
 @pytest.mark.parametrize("way", ["blind", "stranger"])
@@ -252,6 +252,6 @@ def test_the_clock_between_two_lives_may_go_back() -> None:
     cmgr.now -= timedelta(hours=1)
     cmgr.begin()
     cmgr.run()
-    since = cmgr.booked("web").steady[ChipId(0)]
+    since = cmgr.booked("web").kept.steady[ChipId(0)]
     assert since is not None
     assert since <= cmgr.now

@@ -38,7 +38,7 @@ def recovering(heal: Heal | None = None) -> Cmgr:
     cmgr = Cmgr(asked(heal=heal), policy=RING, settle=30)
     cmgr.fault(0)
     cmgr.run()
-    assert (cmgr.hold("a").state, cmgr.booked("a").answer) == (HoldState.SETTLING, STARTING)
+    assert (cmgr.hold("a").state, cmgr.booked("a").kept.answer) == (HoldState.SETTLING, STARTING)
     return cmgr
 
 
@@ -60,7 +60,7 @@ def test_an_episode_is_recovered_when_the_service_answers_and_says_both_times() 
     cmgr.run(ListContainers)
     told = closing(cmgr)
     assert (cmgr.held(), cmgr.phase(), told.outcome) == ([], Phase.HEALTHY, "recovered")
-    assert told.ended == cmgr.booked("a").answered
+    assert told.ended == cmgr.booked("a").kept.answered
     _, _, after = told.text.partition("recovered after 30")
     assert "s, of which all ran after 0.0" in after
     assert after.endswith("s and answered then")
@@ -121,18 +121,18 @@ def test_the_answer_of_another_life_or_to_another_question_is_none() -> None:
     answers(cmgr, HEALTHY, run="life 0")
     cmgr.tell(Answered(key("a"), cmgr.booked("a").run, question("tcp://:80"), HEALTHY, "port 80 is open"))
     cmgr.tell(Answered(key("b"), "life 0", HEALTH, HEALTHY, "HTTP 200"))
-    assert cmgr.booked("a").answer == STARTING
+    assert cmgr.booked("a").kept.answer == STARTING
 
 
 @pytest.mark.parametrize("before", [STARTING, UNHEALTHY, HEALTHY])
 def test_the_next_life_of_cmgr_knows_how_it_had_answered(before: str) -> None:
     cmgr = Cmgr(asked(), policy=NEVER)
     answers(cmgr, before, "HTTP 200" if before == HEALTHY else "HTTP 503")
-    told = (TroubleKind.IDLE in kinds(cmgr), cmgr.booked("a").answer, cmgr.booked("a").said)
+    told = (TroubleKind.IDLE in kinds(cmgr), cmgr.booked("a").kept.answer, cmgr.booked("a").kept.said)
     cmgr.begin()
-    assert (TroubleKind.IDLE in kinds(cmgr), cmgr.booked("a").answer, cmgr.booked("a").said) == told
+    assert (TroubleKind.IDLE in kinds(cmgr), cmgr.booked("a").kept.answer, cmgr.booked("a").kept.said) == told
     cmgr.run()
-    assert (TroubleKind.IDLE in kinds(cmgr), cmgr.booked("a").answer, cmgr.booked("a").said) == told
+    assert (TroubleKind.IDLE in kinds(cmgr), cmgr.booked("a").kept.answer, cmgr.booked("a").kept.said) == told
 
 
 def test_a_hold_that_waits_for_an_answer_waits_on_in_the_next_life() -> None:
@@ -140,7 +140,7 @@ def test_a_hold_that_waits_for_an_answer_waits_on_in_the_next_life() -> None:
     cmgr.begin()
     cmgr.run()
     cmgr.wait(120)
-    assert (cmgr.held(), cmgr.booked("a").answer) == (["a"], STARTING)
+    assert (cmgr.held(), cmgr.booked("a").kept.answer) == (["a"], STARTING)
     answers(cmgr, HEALTHY)
     cmgr.run()
     assert (cmgr.held(), closing(cmgr).outcome) == ([], "recovered")
@@ -176,7 +176,7 @@ def test_in_peace_one_that_wishes_it_is_healed_and_has_its_time_again() -> None:
     cmgr.wait(6)
     cmgr.run()
     assert len(cmgr.sent(StartContainer)) == 1
-    assert (cmgr.booked("a").answer, cmgr.held()) == (STARTING, [])
+    assert (cmgr.booked("a").kept.answer, cmgr.held()) == (STARTING, [])
     cmgr.wait(300)
     assert len(cmgr.sent(StartContainer)) == 1, "it may load for as long as after any start"
     answers(cmgr, HEALTHY)
@@ -214,7 +214,7 @@ def test_whoever_does_not_say_so_waits_for_no_answer_of_another(fields: dict[str
     cmgr.fault(0)
     cmgr.run()
     assert sorted(names(cmgr.sent(StartContainer), StartContainer)) == ["db", "web"]
-    assert (cmgr.booked("db").answer, cmgr.booked("web").answer) == (STARTING, STARTING)
+    assert (cmgr.booked("db").kept.answer, cmgr.booked("web").kept.answer) == (STARTING, STARTING)
     answers(cmgr, HEALTHY, name="web")
     cmgr.wait(60)
     assert cmgr.held() == ["db"], "the one that answers has recovered by itself"
@@ -236,9 +236,9 @@ def test_a_setting_names_who_is_asked_and_a_label_goes_before_it(name: str, fiel
     assert [cmgr.booked(each).ready for each in ("web", "labelled", "b")] == [tcp, HEALTH, None]
     cmgr.tell(facts.Reconfigured(NEVER, cmgr.node.catalog))
     cmgr.run()
-    assert (cmgr.booked("web").ready, cmgr.booked("web").answer) == (None, "")
+    assert (cmgr.booked("web").ready, cmgr.booked("web").kept.answer) == (None, "")
 
 
 def test_one_that_is_left_alone_is_not_asked() -> None:
     cmgr = Cmgr(replace(asked(), enabled=False), policy=replace(NEVER, retry=RetryPolicy()))
-    assert (cmgr.booked("a").ready, cmgr.booked("a").answer) == (None, "")
+    assert (cmgr.booked("a").ready, cmgr.booked("a").kept.answer) == (None, "")

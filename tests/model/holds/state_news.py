@@ -119,7 +119,9 @@ def classified(node: Node, of: Iterable[Hold]) -> Iterator[tuple[Case, str]]:
 
 def booked(node: Node, hold: Hold) -> Node:
     known = container("a", 0, running=not hold.stays_down, seen=T0, since=T0, restart_policy=hold.restart_policy)
-    return replace(node, containers={hold.key: replace(known, wanted=True)}, holds={hold.key: hold})
+    return replace(
+        node, containers={hold.key: replace(known, kept=replace(known.kept, wanted=True))}, holds={hold.key: hold}
+    )
 
 
 def outcome(node: Node, case: Case) -> str:
@@ -143,7 +145,7 @@ def _tell(turn: Turn, case: Case) -> None:
     elif how is How.ANSWERED:
         container_stopped(turn, facts.ContainerStopped(ORDER, hold.key, seen.run, before=seen.exit))
     elif hold.state is HoldState.SETTLING:
-        turn.put_container(replace(seen, chips=CHIPS, since=THEN))
+        turn.put_container(replace(seen, kept=replace(seen.kept, chips=CHIPS, since=THEN)))
         settle(turn, hold)
     else:
         container_seen(turn, seen, sure=how is How.LISTED)

@@ -104,7 +104,7 @@ def test_one_that_a_person_stops_once_it_runs_again_is_the_persons() -> None:
     assert cmgr.booked("embed").running
     is_ended(cmgr, "embed")
     cmgr.run()
-    assert (cmgr.held(), cmgr.booked("embed").wanted) == ([], False)
+    assert (cmgr.held(), cmgr.booked("embed").kept.wanted) == ([], False)
 
 
 @pytest.mark.parametrize("told", [-1.0, 6.0], ids=["before", "long after"])
@@ -118,7 +118,7 @@ def test_a_stop_at_another_time_is_a_persons(told: float) -> None:
     is_ended(cmgr, "embed", told=0 if told > 0 else (cmgr.now - before).total_seconds())
     cmgr.run()
     assert (cmgr.held(), kinds(cmgr)) == (["llm"], {TroubleKind.EPISODE, TroubleKind.DOWN, TroubleKind.UNHEALTHY})
-    assert cmgr.booked("embed").wanted is False
+    assert cmgr.booked("embed").kept.wanted is False
 
 
 def test_where_no_tie_can_be_seen_it_is_told_until_somebody_starts_it() -> None:
@@ -353,7 +353,7 @@ def test_one_whose_record_says_in_our_stop_that_a_person_has_ended_it_is_the_per
     cmgr.run(StopContainer)
     cmgr.sees(replace(cmgr.truth[key("theirs")], running=False, exit=Exit(143, cmgr.now, asked=True, told=cmgr.now)))
     cmgr.run()
-    assert (cmgr.held(), cmgr.booked("theirs").wanted, cmgr.booked("theirs").along) == (["llm"], False, "")
+    assert (cmgr.held(), cmgr.booked("theirs").kept.wanted, cmgr.booked("theirs").kept.along) == (["llm"], False, "")
 
 
 @pytest.mark.parametrize("code", [0, 137, 143])

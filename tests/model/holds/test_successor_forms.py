@@ -51,7 +51,7 @@ def test_one_that_asks_for_all_chips_as_the_one_before() -> None:
     every = frozenset({ALL_CHIPS})
     cmgr = waits_with(container("job-1", claims=every), container("exporter", claims=every), container("mate", 1))
     cmgr.sees(container("job-2", claims=every, run="second"))
-    assert cmgr.booked("job-2").instead_of == {key("job-1")}
+    assert cmgr.booked("job-2").kept.instead_of == {key("job-1")}
     assert recovered(cmgr) == ["exporter", "job-2", "mate"]
 
 
@@ -101,7 +101,7 @@ def test_one_that_is_made_when_the_one_before_has_been_given_a_spare() -> None:
     isolate(cmgr, 0)
     cmgr.run()
     cmgr.wait(300)
-    assert (cmgr.booked("job-1").running, cmgr.booked("job-1").chips) == (True, frozenset({ChipId(1)}))
+    assert (cmgr.booked("job-1").running, cmgr.booked("job-1").kept.chips) == (True, frozenset({ChipId(1)}))
     cmgr.sees(container("job-2", 0, run="second", **PLACED))
     cmgr.wait(300)
     assert names(cmgr.sent(StartContainer), StartContainer) == ["job-1"]

@@ -121,7 +121,7 @@ def test_one_that_was_down_and_wanted_before_takes_nobodys_place() -> None:
     cmgr.fault(0, REQUEST)
     cmgr.run()
     cmgr.starts("b", "by a person")
-    assert cmgr.booked("b").instead_of == frozenset()
+    assert cmgr.booked("b").kept.instead_of == frozenset()
 
 
 def test_an_existing_one_that_a_person_starts_there_runs_beside_it() -> None:
@@ -137,7 +137,7 @@ def test_an_existing_one_that_a_person_starts_there_runs_beside_it() -> None:
 def test_one_that_was_only_made_and_is_started_then_is_new() -> None:
     cmgr = tried_again(0)
     cmgr.sees(replace(job(2), running=False, run=""))  # As Docker's event "create" has it.
-    assert cmgr.booked("job-2").instead_of == frozenset()
+    assert cmgr.booked("job-2").kept.instead_of == frozenset()
     cmgr.sees(job(2))
     assert recovers(cmgr) == ["job-2"]
 
@@ -156,14 +156,14 @@ def test_of_one_on_more_chips_the_new_one_takes_the_places_on_all_of_them() -> N
     cmgr.fault(0, REQUEST)
     cmgr.run()
     cmgr.sees(container("wide", 0, 1, run="life of wide"))
-    assert cmgr.booked("wide").instead_of == {key("a"), key("b")}
+    assert cmgr.booked("wide").kept.instead_of == {key("a"), key("b")}
     assert recovers(cmgr) == ["wide"]
 
 
 def test_one_on_another_chip_takes_nobodys_place() -> None:
     cmgr = tried_again(0)
     cmgr.sees(job(2, chip=1, strategy=Strategy.NEVER))
-    assert cmgr.booked("job-2").instead_of == frozenset()
+    assert cmgr.booked("job-2").kept.instead_of == frozenset()
 
 
 def test_the_fourth_newcomer_is_not_fought_and_the_reset_waits_for_it() -> None:

@@ -43,7 +43,7 @@ def stays(cmgr: Cmgr) -> bool:
 def after_redeploy(cmgr: Cmgr) -> bool:
     """Return whether it has moved once nobody may be redeploying any more."""
     cmgr.wait(REDEPLOY.total_seconds())
-    return cmgr.booked("chat").chips == chips(1) and cmgr.booked("chat").running
+    return cmgr.booked("chat").kept.chips == chips(1) and cmgr.booked("chat").running
 
 
 def test_what_crashed_keeps_its_chip_until_a_person_says_that_it_is_not_to_run() -> None:
@@ -203,7 +203,7 @@ def test_one_that_may_be_moved_is_not_moved_beside_what_was_made_in_its_place() 
     cmgr.wait(REDEPLOY.total_seconds())
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert (cmgr.held(), cmgr.booked("blue").chips) == (["blue"], chips(0))
+    assert (cmgr.held(), cmgr.booked("blue").kept.chips) == (["blue"], chips(0))
     assert [row["reason"] for row in containers(cmgr.node) if row["name"] == "blue"] == ["green was made in its place"]
 
 
@@ -225,7 +225,7 @@ def test_somebody_else_on_the_chip_that_cmgr_has_moved_one_to_is_a_trouble() -> 
     cmgr = Cmgr(container("chat", 0, **AUTO), policy=STOPPING, chips=2, ring=1)
     isolate(cmgr, 0)
     cmgr.run()
-    assert cmgr.booked("chat").chips == chips(1)
+    assert cmgr.booked("chat").kept.chips == chips(1)
     assert crowded(cmgr.node) == {}
     cmgr.sees(container("late", 1))
     (trouble,) = [t for t in view.troubles(cmgr.node) if t.kind is TroubleKind.CROWDED]

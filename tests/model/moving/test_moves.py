@@ -67,7 +67,7 @@ def test_what_is_held_on_an_isolated_chip_is_started_on_a_spare() -> None:
     cmgr = with_slot(3)
     isolate(cmgr, 3)
     cmgr.run()
-    assert (of(cmgr), written(cmgr), cmgr.booked("chat").chips) == ({0}, {"chat": [0]}, chips(0))
+    assert (of(cmgr), written(cmgr), cmgr.booked("chat").kept.chips) == ({0}, {"chat": [0]}, chips(0))
     assert cmgr.booked("chat").running
     assert not cmgr.node.holds
     (text,) = [note for note in cmgr.notes(NoteKind.HOLD) if "moves" in note]
@@ -145,7 +145,7 @@ def test_a_spare_that_faults_while_it_is_started_on_is_left_too() -> None:
     cmgr.fault(0, SEPARATE)
     assert of(cmgr) == {0}, "it may run there by now"
     cmgr.run()
-    assert (of(cmgr), cmgr.booked("chat").running, cmgr.booked("chat").chips) == ({1}, True, chips(1))
+    assert (of(cmgr), cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == ({1}, True, chips(1))
 
 
 def test_a_spare_that_is_isolated_before_it_is_used_is_not_started_on() -> None:
@@ -236,7 +236,9 @@ def test_a_released_chip_takes_nothing_back_by_itself_and_a_person_does() -> Non
     assert of(cmgr) == {0}
     order(cmgr, "chat", 3)
     cmgr.run()
-    assert (of(cmgr), cmgr.booked("chat").chips) == ({0}, chips(0)), "it runs: it would be on chips that nobody booked"
+    assert (of(cmgr), cmgr.booked("chat").kept.chips) == ({0}, chips(0)), (
+        "it runs: it would be on chips that nobody booked"
+    )
     order(cmgr, "chat", 3, stop=True)
     cmgr.run()
     assert (of(cmgr), written(cmgr), cmgr.booked("chat").running) == ({3}, {"chat": [3]}, True)
@@ -342,7 +344,7 @@ def test_several_containers_of_one_slot_move_together() -> None:
     cmgr.answer(StopContainer)
     assert of(cmgr) == {3}, "the other still runs there"
     cmgr.run()
-    assert (of(cmgr), cmgr.booked("a").chips, cmgr.booked("b").chips) == ({0}, chips(0), chips(0))
+    assert (of(cmgr), cmgr.booked("a").kept.chips, cmgr.booked("b").kept.chips) == ({0}, chips(0), chips(0))
     assert cmgr.booked("a").running
     assert cmgr.booked("b").running
 
@@ -378,7 +380,7 @@ def test_without_a_spare_it_is_started_on_fewer_where_its_label_agrees() -> None
     cmgr.run()
     slot = cmgr.node.slots["chat"]
     assert (of(cmgr), set(slot.given), written(cmgr)) == ({2, 3}, {2}, {"chat": [2]})
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips, cmgr.held()) == (True, chips(2), [])
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips, cmgr.held()) == (True, chips(2), [])
     assert cmgr.files[0].devices[0].full == 2
     assert cmgr.notes(NoteKind.WARNING)[-1] == (
         f"slot chat gives 1 of its 2 chips, without chip 3 (chip 3 is isolated: it smells): {NO_SPARE}"
@@ -410,7 +412,7 @@ def test_it_gets_all_again_with_a_start_and_by_order_at_once() -> None:
     assert whole_with(cmgr.node, cmgr.node.slots["chat"]) == chips(2, 3)
     order(cmgr, "chat", 2, 3, stop=True)
     cmgr.run()
-    assert (written(cmgr), cmgr.booked("chat").chips, cmgr.booked("chat").running) == (
+    assert (written(cmgr), cmgr.booked("chat").kept.chips, cmgr.booked("chat").running) == (
         {"chat": [2, 3]},
         chips(2, 3),
         True,
@@ -426,7 +428,7 @@ def test_the_next_recovery_starts_it_on_all_again() -> None:
     cmgr.run()
     cmgr.clears(2)
     cmgr.run()
-    assert (written(cmgr), cmgr.booked("chat").chips, cmgr.booked("chat").running) == (
+    assert (written(cmgr), cmgr.booked("chat").kept.chips, cmgr.booked("chat").running) == (
         {"chat": [2, 3]},
         chips(2, 3),
         True,

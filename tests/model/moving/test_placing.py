@@ -45,12 +45,12 @@ def test_what_is_held_on_an_isolated_chip_is_given_a_spare_with_its_start() -> N
     (start,) = cmgr.sent(StartContainer)
     assert pairs(start) == [(3, 0)]
     booked = cmgr.booked("chat")
-    assert (booked.running, booked.chips, cmgr.held()) == (True, chips(0), [])
+    assert (booked.running, booked.kept.chips, cmgr.held()) == (True, chips(0), [])
     (text,) = [note for note in cmgr.notes(NoteKind.HOLD) if "moves" in note]
     assert text == "chat moves from chip 3 (chip 3 is isolated: it smells) to chip 0"
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert (cmgr.booked("chat").chips, cmgr.booked("chat").made_for) == (chips(0), frozenset({"3"}))
+    assert (cmgr.booked("chat").kept.chips, cmgr.booked("chat").made_for) == (chips(0), frozenset({"3"}))
 
 
 @pytest.mark.parametrize("fields", [{"spare": None}, {"spare": Spare.NEVER}, {"tied": TIED}])
@@ -79,7 +79,7 @@ def test_nothing_moves_while_its_chip_may_still_be_cured() -> None:
     cmgr.fault(3, RESET)
     cmgr.run()
     (start,) = cmgr.sent(StartContainer)
-    assert (start.placing, cmgr.booked("chat").chips) == ((), chips(3))
+    assert (start.placing, cmgr.booked("chat").kept.chips) == ((), chips(3))
 
 
 @pytest.mark.parametrize("answered", range(4))
@@ -90,7 +90,7 @@ def test_a_move_that_is_cut_off_anywhere_goes_on_in_the_next_life(answered: int)
         cmgr.answer(kind)
     cmgr.begin()
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips, cmgr.held()) == (True, chips(0), [])
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips, cmgr.held()) == (True, chips(0), [])
     assert cmgr.truth[key("chat")].claims == {"0"}
 
 
@@ -103,7 +103,7 @@ def test_a_start_that_was_carried_out_and_not_answered_leaves_it_on_the_spare() 
     cmgr.truth[key("chat")] = replace(known, claims=frozenset({"0"}), made_for=known.claims)  # Killed before the task.
     cmgr.begin()
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(0))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(0))
     assert pairs(cmgr.sent(StartContainer)[-1]) == [(3, 0)]
 
 
@@ -114,7 +114,7 @@ def test_a_spare_that_faults_while_it_is_started_on_is_left_too() -> None:
         cmgr.answer(kind)
     cmgr.fault(0, SEPARATE)
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(1))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(1))
     assert pairs(cmgr.sent(StartContainer)[-1]) == [(3, 1)], "each move begins with what it was made for"
 
 
@@ -123,7 +123,7 @@ def test_two_faults_and_one_spare_give_it_to_one() -> None:
     isolate(cmgr, 3)
     isolate(cmgr, 4)
     cmgr.run()
-    assert (cmgr.booked("chat").chips, cmgr.held()) == (chips(7), ["web"])
+    assert (cmgr.booked("chat").kept.chips, cmgr.held()) == (chips(7), ["web"])
     assert cmgr.hold("web").short == NO_SPARE
     assert f"web stays on chip 4: {NO_SPARE}" in cmgr.notes(NoteKind.WARNING)
 
@@ -137,7 +137,7 @@ def test_slots_and_containers_without_one_never_get_the_same_chip() -> None:
     order(cmgr, "late", 7)
     assert cmgr.node.slots == {}
     cmgr.run()
-    assert cmgr.booked("chat").chips == chips(7)
+    assert cmgr.booked("chat").kept.chips == chips(7)
 
 
 def test_a_person_moves_it_back_and_gets_just_what_was() -> None:
@@ -146,11 +146,11 @@ def test_a_person_moves_it_back_and_gets_just_what_was() -> None:
     cmgr.run()
     cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
     cmgr.run()
-    assert cmgr.booked("chat").chips == chips(0), "nothing moves back by itself"
+    assert cmgr.booked("chat").kept.chips == chips(0), "nothing moves back by itself"
     cmgr.tell(facts.MoveOrdered(key("chat"), chips(3), "uid 0", stop=True))
     cmgr.run()
     assert pairs(cmgr.sent(StartContainer)[-1]) == [(3, 3)]
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(3))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(3))
     assert cmgr.truth[key("chat")].made_for == frozenset()
 
 
@@ -166,7 +166,7 @@ def test_an_order_that_has_become_impossible_is_not_obeyed() -> None:
     cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
     isolate(cmgr, 5)
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(3))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(3))
     assert "chat keeps chip 3: chip 5 is isolated: it smells" in cmgr.notes(NoteKind.WARNING)
 
 
@@ -178,18 +178,18 @@ def test_without_a_spare_it_is_started_on_fewer_and_then_on_all_again() -> None:
     assert pairs(cmgr.sent(StartContainer)[-1]) == [(2, 2), (3, None)]
     cmgr.tell(facts.Resync())
     cmgr.run()
-    assert (cmgr.booked("pair").running, cmgr.booked("pair").chips) == (True, chips(2))
+    assert (cmgr.booked("pair").running, cmgr.booked("pair").kept.chips) == (True, chips(2))
     assert f"pair gets 1 of its 2 chips, without chip 3 (chip 3 is isolated: it smells): {NO_SPARE}" in cmgr.notes()
     assert whole_for(cmgr.node, cmgr.booked("pair")) == frozenset()
     cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
     cmgr.run()
-    assert cmgr.booked("pair").chips == chips(2), "it runs: nobody stops it for that"
+    assert cmgr.booked("pair").kept.chips == chips(2), "it runs: nobody stops it for that"
     assert whole_for(cmgr.node, cmgr.booked("pair")) == chips(2, 3)
     cmgr.fault(2)
     cmgr.run()
     cmgr.clears(2)
     cmgr.run()
-    assert (cmgr.booked("pair").running, cmgr.booked("pair").chips) == (True, chips(2, 3))
+    assert (cmgr.booked("pair").running, cmgr.booked("pair").kept.chips) == (True, chips(2, 3))
 
 
 def test_one_that_was_made_anew_meanwhile_is_moved_anew_or_not_at_all() -> None:
@@ -210,7 +210,7 @@ def test_whoever_starts_it_by_hand_starts_it_where_its_definition_says() -> None
     isolate(cmgr, 3)
     cmgr.run()
     cmgr.starts_by_hand("chat")
-    assert (cmgr.booked("chat").chips, cmgr.booked("chat").running) == (chips(3), True)
+    assert (cmgr.booked("chat").kept.chips, cmgr.booked("chat").running) == (chips(3), True)
 
 
 def test_one_that_died_of_the_fault_that_isolates_is_moved() -> None:
@@ -218,7 +218,7 @@ def test_one_that_died_of_the_fault_that_isolates_is_moved() -> None:
     cmgr.fault(3, SEPARATE)
     cmgr.sees(died("chat", 3, at=cmgr.now, **AUTO))
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(0))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(0))
 
 
 def test_one_that_is_forgotten_where_it_was_to_go_is_left_alone_where_it_was() -> None:
@@ -228,24 +228,24 @@ def test_one_that_is_forgotten_where_it_was_to_go_is_left_alone_where_it_was() -
     cmgr.sees(died("chat", 3, at=cmgr.now, **AUTO))
     cmgr.run(StopContainer, ListContainers)
     cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
-    assert cmgr.booked("chat").chips == chips(5)
+    assert cmgr.booked("chat").kept.chips == chips(5)
     cmgr.tell(facts.ForgetOrdered(key("chat"), "uid 0"))
     cmgr.tell(facts.Resync())
     cmgr.wait(3600)
-    assert (cmgr.booked("chat").chips, cmgr.held(), cmgr.sent(StartContainer)) == (chips(3), [], [])
+    assert (cmgr.booked("chat").kept.chips, cmgr.held(), cmgr.sent(StartContainer)) == (chips(3), [], [])
 
 
 def test_those_that_a_person_has_put_on_one_chip_are_started_there_again() -> None:
     cmgr = machine(*others(3, 4))
     isolate(cmgr, 3)
     cmgr.run()
-    assert cmgr.booked("chat").chips == chips(4)
+    assert cmgr.booked("chat").kept.chips == chips(4)
     cmgr.sees(container("web", 4))
     cmgr.fault(4)
     cmgr.run()
     cmgr.clears(4)
     cmgr.run()
-    runs = {name: (cmgr.booked(name).running, cmgr.booked(name).chips) for name in ("chat", "web")}
+    runs = {name: (cmgr.booked(name).running, cmgr.booked(name).kept.chips) for name in ("chat", "web")}
     assert (runs, cmgr.held()) == ({"chat": (True, chips(4)), "web": (True, chips(4))}, [])
 
 
@@ -259,7 +259,7 @@ def test_one_leaves_the_chip_on_which_somebody_has_started_what_is_at_home_there
     cmgr.starts_by_hand("other")
     cmgr.clears(5)
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(runs_on))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(runs_on))
 
 
 @pytest.mark.parametrize(("claim", "away"), [(ALL_CHIPS, {}), ("0", {0: "chat has chip 0 now"})])
@@ -268,7 +268,7 @@ def test_one_on_every_chip_shares_them_with_what_was_moved_there(claim: str, awa
     cmgr = machine(other)
     isolate(cmgr, 3)
     cmgr.run()
-    assert cmgr.booked("chat").chips == chips(0)
+    assert cmgr.booked("chat").kept.chips == chips(0)
     assert given_away(cmgr.node, hold_on(cmgr.node, cmgr.booked("other"), cmgr.now, Cause.EPISODE)) == away
 
 
@@ -299,7 +299,7 @@ def test_the_chip_of_one_that_is_forgotten_while_it_is_started_is_nobody_elses_b
     cmgr.answer(StartContainer, error=error)
     cmgr.run()
     assert "chat" not in cmgr.held()
-    where = {name: cmgr.booked(name).chips for name in ("chat", "web") if cmgr.booked(name).running}
+    where = {name: cmgr.booked(name).kept.chips for name in ("chat", "web") if cmgr.booked(name).running}
     assert where == ({"web": chips(7)} if error else {"chat": chips(7)})
 
 
@@ -308,7 +308,7 @@ def settling() -> Cmgr:
     cmgr = Cmgr(container("chat", 3, **AUTO), policy=STOPPING, settle=30)
     cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
     cmgr.run()
-    assert (cmgr.hold("chat").state, cmgr.booked("chat").chips) == (HoldState.SETTLING, chips(5))
+    assert (cmgr.hold("chat").state, cmgr.booked("chat").kept.chips) == (HoldState.SETTLING, chips(5))
     return cmgr
 
 
@@ -318,14 +318,14 @@ def test_one_that_was_just_started_is_moved_by_order_too() -> None:
     assert (cmgr.hold("chat").state, cmgr.hold("chat").wish) == (HoldState.SETTLING, frozenset())
     cmgr.tell(facts.MoveOrdered(key("chat"), chips(6), "uid 0", stop=True))
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(6))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(6))
 
 
 def test_one_that_was_just_started_leaves_a_chip_that_is_isolated_at_once() -> None:
     cmgr = settling()
     isolate(cmgr, 5)
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(0))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(0))
 
 
 def test_what_was_just_started_on_a_slot_is_moved_with_it_by_order() -> None:
@@ -336,7 +336,7 @@ def test_what_was_just_started_on_a_slot_is_moved_with_it_by_order() -> None:
         order(cmgr, "chat", number, stop=True)
         cmgr.run()
         assert cmgr.hold("chat").state is HoldState.SETTLING
-        assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(number))
+        assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(number))
     cmgr.wait(31)
     assert (cmgr.held(), cmgr.truth[key("chat")].restart_policy) == ([], "always")
 
@@ -363,7 +363,7 @@ def test_one_that_was_forgotten_while_it_is_started_and_is_seen_to_run_is_moved_
     cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
     assert cmgr.hold("chat").wish == chips(5)
     cmgr.run()
-    assert (cmgr.held(), cmgr.booked("chat").running, cmgr.booked("chat").chips) == ([], True, chips(5))
+    assert (cmgr.held(), cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == ([], True, chips(5))
 
 
 def test_an_order_is_taken_back_while_it_waits_for_the_stop() -> None:
@@ -372,5 +372,5 @@ def test_an_order_is_taken_back_while_it_waits_for_the_stop() -> None:
     assert cmgr.hold("chat").wish == chips(5)
     cmgr.tell(facts.MoveOrdered(key("chat"), cmgr.hold("chat").chips, "uid 1"))
     cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(3))
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(3))
     assert "uid 1 took back that chat gets chip 5" in cmgr.notes(NoteKind.ACTION)

@@ -59,7 +59,7 @@ def test_a_container_that_asked_for_the_chip_uses_it_now() -> None:
     container = replace(before.containers[key("b")], claims=frozenset({"2", "4"}))
     before = replace(before, containers={**before.containers, key("b"): container})
     node, _ = listed(before, chip(4, 4))
-    assert node.containers[key("b")].chips == {2, 4}
+    assert node.containers[key("b")].kept.chips == {2, 4}
 
 
 def test_nothing_is_forgotten_and_a_list_without_news_changes_nothing() -> None:
@@ -76,14 +76,18 @@ def test_nothing_is_forgotten_and_a_list_without_news_changes_nothing() -> None:
 
 def test_a_chip_that_is_called_otherwise_now_is_found_by_that_and_by_the_old_name_no_more() -> None:
     before = machine()
-    container = replace(before.containers[key("b")], claims=frozenset({"part-2"}), chips=frozenset())
+    container = replace(
+        before.containers[key("b")],
+        claims=frozenset({"part-2"}),
+        kept=replace(before.containers[key("b")].kept, chips=frozenset()),
+    )
     before = replace(before, containers={**before.containers, key("b"): container})
     named = replace(before.chips[ChipId(2)], aliases=frozenset({"part-2"}))
     node, _ = listed(before, named)
-    assert node.containers[key("b")].chips == {2}
+    assert node.containers[key("b")].kept.chips == {2}
     assert node.rings == before.rings
     again, _ = listed(node, replace(named, aliases=frozenset()))
-    assert again.containers[key("b")].chips == frozenset()
+    assert again.containers[key("b")].kept.chips == frozenset()
 
 
 def lone_chips(**fields: object) -> Cmgr:

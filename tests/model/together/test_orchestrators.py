@@ -41,7 +41,7 @@ def test_a_task_is_stopped_for_a_reset_and_neither_held_nor_started_nor_told_as_
     assert [start.name for start in cmgr.sent(StartContainer)] == ["mate"]
     assert len(cmgr.sent(ResetRing)) == 1
     assert cmgr.held() == []
-    assert not cmgr.booked("llm.1.task1").wanted
+    assert not cmgr.booked("llm.1.task1").kept.wanted
     assert view.troubles(cmgr.node) == []
 
 

@@ -33,5 +33,5 @@ def not_up(node: Node, notes: Sequence[Note], reals: Iterable[Real]) -> list[Rea
     for real in reals if rings else ():
         booked = node.containers.get(real.key)
         if booked is not None and booked.starting and booked.run == f"life {real.life}" and not real.by_others:
-            found += [real] * bool(rings & {node.chips[chip].ring for chip in booked.chips})
+            found += [real] * bool(rings & {node.chips[chip].ring for chip in booked.kept.chips})
     return found

@@ -28,7 +28,7 @@ class Users:
     def count(self, node: Node, truth: Truth) -> None:
         """Take in how many there are now."""
         for container in node.containers.values():
-            jobs = {self._job(truth[key]) for key in container.instead_of if key in truth}
+            jobs = {self._job(truth[key]) for key in container.kept.instead_of if key in truth}
             if jobs and container.key in truth and self._job(truth[container.key]) not in jobs:
                 self._taken_for[container.key] = min(jobs)
         held = {c for key in node.holds if key in truth for c in truth[key].chips}
@@ -50,7 +50,7 @@ class Users:
         real = truth.get(action.key) if isinstance(action, StartContainer) else None
         if real is None or real.slot or real.made_for:
             return ""
-        told = {c.key for both in crowded(node).values() for c in both if c.instead_of}
+        told = {c.key for both in crowded(node).values() for c in both if c.kept.instead_of}
         known = {key for key, booked in node.containers.items() if booked.running} - told - {real.key}
         users = [r for key, r in truth.items() if key in known and r.running and r.enabled and not r.unit]
         for chip in real.chips:

@@ -30,9 +30,9 @@ def wronged(before: Node, after: Node, at: datetime) -> list[str]:
     for key, hold in after.holds.items():
         known, container = before.holds.get(key), after.containers.get(key)
         new = (known is None or known.runs) and hold.state is HoldState.TO_STOP and hold.cause is Cause.EPISODE
-        if not new or container is None or container.veto is None or not container.veto.busy:
+        if not new or container is None or container.kept.veto is None or not container.kept.veto.busy:
             continue
-        veto, of = container.veto, rings_with(after, container.chips)
+        veto, of = container.kept.veto, rings_with(after, container.kept.chips)
         if container.can_answer and all(_waits(before, after, ring, veto, at) for ring in of):
             found.append(f"{hold.name} is stopped although it is busy")
     return found

@@ -59,7 +59,11 @@ class Scene:
     version_2: bool = False
 
     def __post_init__(self) -> None:
-        web = replace(container("web", 0, 1), key=self.key, chips=frozenset({ChipId(0), ChipId(1)}))
+        web = replace(
+            container("web", 0, 1),
+            key=self.key,
+            kept=replace(container("web", 0, 1).kept, chips=frozenset({ChipId(0), ChipId(1)})),
+        )
         self.node = Node(
             chips=CHIPS,
             rings={RingId(0): Ring(RingId(0), tuple(CHIPS))},
@@ -100,9 +104,9 @@ def test_it_is_told_when_the_rules_say_otherwise_than_is_known(tmp_path: Path) -
     assert scene.look("c 195:0 rw") == [[0]]
     assert scene.look("c 195:* rw") == [[0], [0, 1]]
     assert scene.look("") == scene.look("") == [[0], [0, 1], []]
-    assert (scene.web.reached, scene.web.denied) == (frozenset({0, 1}), frozenset({0, 1}))
+    assert (scene.web.kept.reached, scene.web.kept.denied) == (frozenset({0, 1}), frozenset({0, 1}))
     assert scene.look("a *:* rwm")[-1] == [0, 1]
-    assert scene.web.denied == frozenset()
+    assert scene.web.kept.denied == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,9 @@ def test_one_that_ends_and_begins_anew_is_found_again(tmp_path: Path) -> None:
     (scene.place / "devices.list").unlink()
     scene.place.rmdir()
     scene.rules.look(0.0)
-    assert (len(scene.told), scene.web.denied) == (1, frozenset()), "one whose group is gone has not lost its chips"
+    assert (len(scene.told), scene.web.kept.denied) == (1, frozenset()), (
+        "one whose group is gone has not lost its chips"
+    )
     scene.group = f"docker/again/{ID}"
     scene.place.mkdir(parents=True)
     assert scene.look("") == [[0], []]

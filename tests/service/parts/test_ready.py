@@ -61,7 +61,7 @@ class Scene:
         assert isinstance(fact, Answered)
         self.told.append(fact)
         known = self.node.containers[fact.key]
-        now = replace(known, answer=fact.answer, said=fact.said)
+        now = replace(known, kept=replace(known.kept, answer=fact.answer, said=fact.said))
         self.node = replace(self.node, containers={fact.key: now})
 
     @property
@@ -75,7 +75,7 @@ class Scene:
         self.part.look_round(self.at)
         eventually(lambda: len(self.runtime.asked) > before, why="it is asked")
         eventually(lambda: not any(record.under_way for record in self.part._records.values()))
-        return self.node.containers[self.web.key].answer
+        return self.node.containers[self.web.key].kept.answer
 
     def changes(self, **fields: object) -> None:
         web = replace(self.node.containers[self.web.key], **fields)  # type: ignore[arg-type]
@@ -176,7 +176,7 @@ def test_nobody_is_asked_and_no_thread_made_before_one_wishes_it() -> None:
     assert scene.part._thread.ident is None
     scene.part.observe(Step((), nobody, scene.node, (), ()))
     scene.runtime.code = 0
-    eventually(lambda: scene.node.containers[scene.web.key].answer == HEALTHY)
+    eventually(lambda: scene.node.containers[scene.web.key].kept.answer == HEALTHY)
     scene.part.close()
     scene.part.close()
     scene.part._thread.join()
@@ -187,7 +187,7 @@ def test_what_is_told_is_taken_in_by_the_model() -> None:
     node = scene.node
     scene.ask(0)
     after, _ = reduce(node, Event(scene.now, scene.told[-1]))
-    assert after.containers[scene.web.key].answer == HEALTHY
+    assert after.containers[scene.web.key].kept.answer == HEALTHY
 
 
 TRAIN = container("train", 0, runtime="sim", run="life 1", busy="exec saves", since=T0)
@@ -202,7 +202,7 @@ class Waiting(Scene):
         fault = Fault(ChipId(0), FaultCode(BUSINESS), "", Level.RestartBusiness, T0, T0, T0)
         ring = Ring(RingId(0), (ChipId(0),), vetoed=T0)
         chips = {ChipId(0): Chip(ChipId(0), RingId(0), 0)}
-        web = replace(self.web, chips=frozenset({ChipId(0)}))
+        web = replace(self.web, kept=replace(self.web.kept, chips=frozenset({ChipId(0)})))
         policy = replace(RING, limits=LimitsPolicy(busy=timedelta(minutes=5)))
         self.node = Node(policy, chips=chips, rings={ring.id: ring}, containers={web.key: web})
         self.node = replace(self.node, faults={ChipId(0): {fault.key: fault}})

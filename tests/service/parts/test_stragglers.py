@@ -26,7 +26,7 @@ def node(*containers: Container, models: Mapping[int, str] | None = None) -> Nod
 
 def on(name: str, *chips: int, group: str = "", running: bool = True) -> Container:
     each = container(name, *chips, group=group)
-    return replace(each, chips=frozenset(map(ChipId, chips)), running=running)
+    return replace(each, kept=replace(each.kept, chips=frozenset(map(ChipId, chips))), running=running)
 
 
 def measured(values: Values, clock: str = "sm_megahertz", load: str = "gpu_percent") -> dict[ChipId, dict[str, float]]:

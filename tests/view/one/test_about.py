@@ -44,14 +44,18 @@ def deciders(container: Container) -> dict[str, str]:
 
 
 def test_one_that_is_asked_is_told_with_since_when_it_has_not_answered_and_what_is_done_about_that() -> None:
-    asked = replace(machine().containers[key("a")], ready=question("tcp://:8000"), since=T0, answer=HEALTHY)
+    asked = replace(
+        machine().containers[key("a")],
+        ready=question("tcp://:8000"),
+        kept=replace(machine().containers[key("a")].kept, since=T0, answer=HEALTHY),
+    )
     assert deciders(asked)["cmgr.ready"] == "it serves when it answers tcp://:8000"
     text = "it is not set: when it does not answer that is shown, and nobody restarts it"
     assert deciders(asked)["cmgr.heal"] == text
-    starts = deciders(replace(asked, answer=STARTING, heal=Heal(2)))
+    starts = deciders(replace(asked, kept=replace(asked.kept, answer=STARTING), heal=Heal(2)))
     assert starts["cmgr.ready"].endswith("; it has until 2026-03-01T03:10:00.000Z for that after its start")
     assert starts["cmgr.heal"].endswith("within 1 h; once, where it does not answer after a start of cmgr's")
-    mute = replace(asked, answer=UNHEALTHY, mute=T0 + timedelta(minutes=1))
+    mute = replace(asked, kept=replace(asked.kept, answer=UNHEALTHY, mute=T0 + timedelta(minutes=1)))
     assert deciders(mute)["cmgr.ready"].endswith("; it has not since 2026-03-01T03:01:00.000Z")
     assert deciders(replace(mute, running=False))["cmgr.ready"] == "it serves when it answers tcp://:8000"
 

@@ -55,7 +55,7 @@ def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None
     if bad:
         return isolated_words(node, bad[0])
     for container in node.containers.values():
-        on = container.chips & chips
+        on = container.kept.chips & chips
         if on and container.key != key and name not in slots_of(container) and (how := how_given(node, container)):
             return say("slot.has-its-chips", name=container.name, how=how, chips=sorted(on))
     for hold in node.holds.values():
@@ -250,9 +250,10 @@ def _resettle(turn: Turn, slot: str) -> None:
     for container in users_of(turn.node, slot):
         chips, _ = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
         # Where its last life was seen says nothing of the next one.
-        used = container.used if container.running else frozenset()
-        wanted = container.wanted or (container.running and container.enabled)
-        turn.put_container(replace(container, chips=chips | used, used=used, wanted=wanted))
+        used = container.kept.used if container.running else frozenset()
+        wanted = container.kept.wanted or (container.running and container.enabled)
+        kept = replace(container.kept, chips=chips | used, used=used, wanted=wanted)
+        turn.put_container(replace(container, kept=kept))
         hold = turn.node.holds.get(container.key)
         if hold is not None and not container.running:
             turn.put_hold(replace(hold, chips=chips))

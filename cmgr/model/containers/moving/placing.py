@@ -59,7 +59,9 @@ def why_not_placed(node: Node, container: Container, chips: Chips) -> str:
 
 def _is_divided(node: Node, container: Container) -> bool:
     """Return whether a chip of its own is divided: it may ask for a share, and a share stays on its chip."""
-    return any(node.chips[chip].shares for chip in home_of(node, container) | container.chips if chip in node.chips)
+    return any(
+        node.chips[chip].shares for chip in home_of(node, container) | container.kept.chips if chip in node.chips
+    )
 
 
 def place(turn: Turn, *, only_short: bool = False) -> None:
@@ -145,9 +147,10 @@ def _as_many(node: Node, kept: Chips, home: Chips) -> Chips:
 def whole_for(node: Node, container: Container) -> Chips:
     """Return as many chips as it was made for, where it runs on fewer and there are as many now; else none."""
     home = home_of(node, container)
-    return _as_many(node, container.chips, home) if len(container.chips) < len(home) else frozenset()
+    return _as_many(node, container.kept.chips, home) if len(container.kept.chips) < len(home) else frozenset()
 
 
 def _give(turn: Turn, hold: Hold, chips: Chips) -> None:
     turn.put_hold(replace(hold, chips=chips, wish=frozenset()))
-    turn.put_container(replace(turn.node.containers[hold.key], chips=chips, used=frozenset()))
+    container = turn.node.containers[hold.key]
+    turn.put_container(replace(container, kept=replace(container.kept, chips=chips, used=frozenset())))

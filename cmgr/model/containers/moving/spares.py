@@ -28,9 +28,9 @@ def free_chips(node: Node, mover: str | None = None, also: frozenset[ChipId] = f
     for slot in node.slots.values():
         taken |= slot.wish if slot.name == mover else slot.chips | slot.wish
     for container in node.containers.values():
-        taken |= container.chips if how_given(node, container) else frozenset()
+        taken |= container.kept.chips if how_given(node, container) else frozenset()
     for container in chain.from_iterable(unmanaged(node).values()):
-        taken |= container.chips  # It may run: nobody looks.
+        taken |= container.kept.chips  # It may run: nobody looks.
     for hold in node.holds.values():
         taken |= hold.chips | hold.wish if hold.keeps_chips else frozenset()
     fit = (chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=mover is not None))
@@ -44,7 +44,7 @@ def how_given(node: Node, container: Container) -> str:
     """
     if container.running:
         return say("slot.runs-on")
-    if container.wanted:
+    if container.kept.wanted:
         return say("slot.is-to-run-on")
     runtime = node.runtimes.get(container.key.runtime)
     if runtime is None or container.restart_policy == NO_RESTART:

@@ -90,7 +90,7 @@ def _read(turn: Turn, group: FleetGroup, reason: str) -> None:
 def _stays(node: Node, group: FleetGroup) -> bool:
     """Return whether this appliance has a part in the group: members, more of which are elsewhere, or a round."""
     members, local = members_of(node, group.name), node.groups.get(group.name)
-    if (local is not None and local.in_round) or any(c.seen is None for c in members):
+    if (local is not None and local.in_round) or any(c.kept.seen is None for c in members):
         return True
     return bool(members) and _sizes(node)[group.name] > len(members)
 

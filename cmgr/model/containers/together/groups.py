@@ -174,7 +174,7 @@ def _halting(turn: Turn, group: Group) -> Group:
 
 def _hold_member(turn: Turn, group: Group, container: Container) -> None:
     hold = turn.node.holds.get(container.key)
-    if container.seen is None or (hold is not None and (hold.is_held_down or hold.attempt.command is not None)):
+    if container.kept.seen is None or (hold is not None and (hold.is_held_down or hold.attempt.command is not None)):
         return
     if container.running and blocks_its_group(container):
         return
@@ -187,9 +187,14 @@ def _hold_member(turn: Turn, group: Group, container: Container) -> None:
 
 def _died_with_it(turn: Turn, group: Group, container: Container) -> bool:
     """Return whether it died shortly before the round began, or in it: a member takes the others with it."""
-    if container.exit is None or not container.exit.by_itself or not container.wanted or blocks_its_group(container):
+    if (
+        container.exit is None
+        or not container.exit.by_itself
+        or not container.kept.wanted
+        or blocks_its_group(container)
+    ):
         return False
-    began, since = group.began or turn.at, container.since or turn.at
+    began, since = group.began or turn.at, container.kept.since or turn.at
     return since >= began - turn.node.policy.death_window
 
 

@@ -98,9 +98,9 @@ def unready_until(node: Node, hold: Hold) -> datetime | None:
     if container is None or hold.state is not HoldState.DOWN:
         return None
     times = [
-        mate.since + node.policy.limits.order_wait
+        mate.kept.since + node.policy.limits.order_wait
         for need, mate in _needed(node, container)
-        if mate.since is not None and mate.running and not _is_ready(need, mate)
+        if mate.kept.since is not None and mate.running and not _is_ready(need, mate)
     ]
     return max(times, default=None)
 

@@ -104,28 +104,92 @@ class Veto:
     at: datetime
 
 
+@dataclass(frozen=True)  # Without slots, as a container.
+class Kept:
+    """What cmgr knows of a container besides: only the model fills it in, and no runtime reads it.
+
+    `chips`: what its claims mean on this machine; `used`: those of them on which the driver has seen a process of this
+    life; `places`: of one whose life cmgr has begun, how many were to run on each of its chips when it was held.
+    `since`: since when it runs, or is down; `seen`: when its runtime told of it last. `wanted`: it ought to run
+    (`model/wanted.py`). `former`: the word of the life before its present or last one; `forgotten`: that of a life
+    which a person has ordered to be left as it is. `told_before`: it is down, and an earlier life of cmgr has seen
+    this end. `up`: when it had started, if that was seen. `paused`: since when somebody has stopped its processes, if
+    that was seen. `unsteady`: since when its runtime begins one life after the other, each soon after the last died.
+    `deaf`: it has been told that its first process does not take its stop signal.
+    `answer`: what has come of asking it whether it is `ready` in this life, in the words of a check, `said`: the last
+    answer, `answered`: when it answered well first, `mute`: since when it does not, though it has had its time;
+    `veto`: its last answer to whether it is `busy`.
+    `met`: those that ran on a chip of its own when one of its lives began. `instead_of`: those that are down, or were
+    held, in whose place it was made or started (see `successors`).
+    `reached`: those of `chips` that its device rules have let it open in this life, and `denied`: those that they do
+    not any more. `steady`: since when each look has found a process of it on a chip, while it said that it serves;
+    None: not each. `missed`: where the last look found none. `lost`: the chips on which it has none any more though it
+    is denied them, or had one for long (`containers/reach`), and since when.
+    Of a unit of systemd, `covers` are the claims of the containers that it runs, part of its own, remembered while it
+    is down; `ended`: how the last of them ended in its present life. `halted`: when cmgr told it to stop last, and when
+    that had worked. `along`: whom cmgr had stopped just before somebody told this one to end.
+    """
+
+    chips: frozenset[ChipId] = frozenset()
+    used: frozenset[ChipId] = frozenset()
+    since: datetime | None = None
+    wanted: bool = False
+    deaf: bool = False
+    covers: frozenset[str] = frozenset()
+    forgotten: str = ""
+    paused: datetime | None = None
+    unsteady: datetime | None = None
+    instead_of: frozenset["ContainerKey"] = frozenset()
+    places: Mapping[ChipId, int] = field(default_factory=dict)
+    answer: str = ""
+    said: str = ""
+    answered: datetime | None = None
+    mute: datetime | None = None
+    reached: frozenset[ChipId] = frozenset()
+    denied: frozenset[ChipId] = frozenset()
+    steady: Mapping[ChipId, datetime | None] = field(default_factory=dict)
+    lost: Mapping[ChipId, datetime] = field(default_factory=dict)
+    seen: ThisLife[datetime | None] = None
+    veto: ThisLife[Veto | None] = None
+    up: ThisLife[datetime | None] = None
+    told_before: ThisLife[bool] = False
+    ended: ThisLife[Exit | None] = None
+    former: ThisLife[str] = ""
+    met: ThisLife[frozenset[ContainerKey]] = frozenset()
+    halted: tuple[datetime, ...] = ()
+    along: ThisLife[str] = ""
+    missed: ThisLife[frozenset[ChipId]] = frozenset()
+
+    def in_another_life(self, answer: str) -> "Kept":
+        """Return it of a life that has said this alone, and of whose reach nobody knows anything."""
+        none = frozenset[ChipId]()
+        now = replace(self, reached=none, denied=none, steady={}, lost={}, missed=none)
+        return replace(now, answer=answer, said="", answered=None, mute=None)
+
+    @property
+    def barred(self) -> frozenset[ChipId]:
+        """Return the chips that it has lost beyond doubt: it can open them no more, and has a process on none of them.
+
+        While one works on, a restart would end that work.
+        """
+        return self.denied if self.denied <= self.lost.keys() else frozenset()
+
+
 @dataclass(frozen=True)  # Without slots: it is copied all the time.
 class Container:
-    """A container as its runtime describes it.
+    """A container: what its runtime says of it, and in `kept` what cmgr knows besides.
 
-    `claims`: what its definition says about chips (see `chips.resolve`); `chips`: what that means on this machine,
-    filled in by the model, as is `wanted`: it ought to run (`model/wanted.py`). `run`: an opaque word for its present
-    or last life; a new start gives a new word. `former`: the word of the life before that.
-    `forgotten`: that of a life which a person has ordered to be left as it is.
-    `hands_off`: the label for which it is not `enabled`.
+    `claims`: what its definition says about chips (see `chips.resolve`). `run`: an opaque word for its present or last
+    life; a new start gives a new word. `hands_off`: the label for which it is not `enabled`.
     `joins`: ids or names of the containers in whose namespaces it runs: with another life of theirs it is cut off.
     `cut_off`: which of them has begun another life since, or exists no more; only a list tells. `orphaned`: the latter,
     so that it can never be started again.
-    `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
     wish that. `health`: what its own check says while it runs, `STARTING`, `HEALTHY` or `UNHEALTHY`; "" without one.
     `unchecked`: when that check ran last, where it ought to have run again since, so that its health is not known.
-    `ready`: what cmgr asks it, by its label or filled in by the model, by the settings; `answer`: the same words for
-    what has come of that in this life, `said`: the last answer, `answered`: when it answered well first,
-    `mute`: since when it does not, though it has had its time. `network`: where it is asked.
-    `busy`: what cmgr asks it before it is stopped for a fault that is not urgent, as its label says it, or nothing;
-    `veto`: its last answer to that in this life.
+    `ready`: what cmgr asks it, by its label or filled in by the model, by the settings. `network`: where it is asked.
+    `busy`: what cmgr asks it before it is stopped for a fault that is not urgent, as its label says it, or nothing.
     `says_within`: how long after a start its check, or its answer, takes at most to say whether it is healthy; None
     without either.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
@@ -137,35 +201,22 @@ class Container:
     `anew`: the lines for a shell that make one that is down again, should it be removed; nothing where nobody knows.
     `image`: what it was made of, in its maker's words. `ignored`: a person says that it uses no chip, whatever it could
     reach; by its label, or filled in by the model, by the settings.
-    `deaf`: it has been told that its first process does not take its stop signal.
-    `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`); `paused`: since when, if
-    that was seen. `restarting`: it waits for its runtime to begin its next life. `unsteady`: since when its runtime
-    begins one after the other, each soon after the one before has died. `starting`: it has its chips, and its runtime
-    says that it is not up yet; `up`: when that was over, if it was seen. `revived`: its runtime has begun this life by
-    itself, since the one before had died.
+    `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`). `restarting`: it waits for
+    its runtime to begin its next life. `starting`: it has its chips, and its runtime says that it is not up yet.
+    `revived`: its runtime has begun this life by itself, since the one before had died.
     `switched_off`: somebody else than cmgr has just switched its restart policy off, be it that it was off already.
-    `told_before`: it is down, and an earlier life of cmgr has seen this end.
     `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
     `made_for`: what its definition said about chips before cmgr gave it others; nothing where it never did. `tied`: why
     its runtime cannot do that, in words that follow its name; nothing where it can.
     `brought`: the labels, as `name=value`, that reach beyond the container and that its image brought, so that they do
     not count: this was found out when it was seen first. None: its image cannot be asked.
-    `met`: those that ran on a chip of its own when one of its lives began.
-    `instead_of`: those that are down, or were held, in whose place it was made or started (see `successors`).
-    `places`: of one whose life cmgr has begun, how many were to run on each of its chips when it was held.
     `owner`: who starts its own containers and takes this one for its own (see `runtimes/labels`), if somebody does.
     `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
     `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
-    `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
-    to run them; both are remembered while it is down. `ended`: how the last of them ended in its present life.
+    `runs` are the names of the containers that it runs where it was found to run them, remembered while it is down.
     `vouches`: those containers that name it and that a client in it, or a command of its own, names, too.
-    `takes`: the units that systemd stops with it. `halted`: when cmgr told it to stop last, and when that had worked.
+    `takes`: the units that systemd stops with it.
     `marked`: its record says that a person has ended it (True), or has not; None: its runtime keeps no such mark.
-    `along`: whom cmgr had stopped just before somebody told this one to end.
-    `reached`: those of `chips` that its device rules have let it open in this life, and `denied`: those that they do
-    not any more. `steady`: since when each look has found a process of it on a chip, while it said that it serves;
-    None: not each. `missed`: where the last look found none. `lost`: the chips on which it has none any more though it
-    is denied them, or had one for long (`containers/reach`), and since when.
     `boots`: its runtime starts it when the machine has booted.
     """
 
@@ -182,40 +233,20 @@ class Container:
     restart_policy: str = NO_RESTART
     auto_remove: bool = False
     warnings: tuple[str, ...] = ()
-    chips: frozenset[ChipId] = frozenset()
-    used: frozenset[ChipId] = frozenset()
-    since: datetime | None = None
-    wanted: bool = False
     composed: Composed | None = None
     before_stop: tuple[str, ...] = ()
-    deaf: bool = False
     needs_network: bool = False
     group: str = ""
     spare: Spare | None = None
     min_chips: int = 0
     unit: str = ""
-    covers: frozenset[str] = frozenset()
     runs: frozenset[str] = frozenset()
     vouches: frozenset[ContainerKey] = frozenset()
     made_for: frozenset[str] = frozenset()
     tied: str = TIED
-    forgotten: str = ""
-    paused: datetime | None = None
-    unsteady: datetime | None = None
     brought: frozenset[str] | None = None
     marked: bool | None = None
-    instead_of: frozenset["ContainerKey"] = frozenset()
-    places: Mapping[ChipId, int] = field(default_factory=dict)
-    answer: str = ""
-    said: str = ""
-    answered: datetime | None = None
-    mute: datetime | None = None
-    reached: frozenset[ChipId] = frozenset()
-    denied: frozenset[ChipId] = frozenset()
-    steady: Mapping[ChipId, datetime | None] = field(default_factory=dict)
-    lost: Mapping[ChipId, datetime] = field(default_factory=dict)
     busy: str = ""
-    seen: ThisLife[datetime | None] = None
     hands_off: ThisLife[str] = HANDS_OFF
     joins: ThisLife[frozenset[str]] = frozenset()
     cut_off: ThisLife[str] = ""
@@ -225,7 +256,6 @@ class Container:
     health: ThisLife[str] = ""
     unchecked: ThisLife[datetime | None] = None
     ready: ThisLife[Question | None] = None
-    veto: ThisLife[Veto | None] = None
     network: ThisLife[Network] = Network()
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
@@ -236,42 +266,23 @@ class Container:
     frozen: ThisLife[bool] = False
     restarting: ThisLife[bool] = False
     starting: ThisLife[bool] = False
-    up: ThisLife[datetime | None] = None
     revived: ThisLife[bool] = False
     switched_off: ThisLife[bool] = False
-    told_before: ThisLife[bool] = False
-    ended: ThisLife[Exit | None] = None
     hang: ThisLife[timedelta | None] = None
-    former: ThisLife[str] = ""
-    met: ThisLife[frozenset[ContainerKey]] = frozenset()
     owner: ThisLife[str] = ""
     takes: frozenset[str] = frozenset()
-    halted: tuple[datetime, ...] = ()
-    along: ThisLife[str] = ""
-    missed: ThisLife[frozenset[ChipId]] = frozenset()
     boots: ThisLife[bool] = False
+    kept: Kept = Kept()
 
     @property
     def says(self) -> str:
         """Return what its own check says, or its answer, the worse of both; nothing where there is neither."""
-        both = (self.health, self.answer if self.running and not self.frozen else "")
+        both = (self.health, self.kept.answer if self.running and not self.frozen else "")
         return next((word for word in (UNHEALTHY, STARTING, HEALTHY) if word in both), "")
 
     def in_another_life(self) -> "Container":
         """Return it as one that has not answered yet in its present life, and of whose reach nothing is known."""
-        none = frozenset[ChipId]()
-        return replace(
-            self,
-            answer=STARTING if self.ready is not None else "",
-            said="",
-            answered=None,
-            mute=None,
-            reached=none,
-            denied=none,
-            steady={},
-            lost={},
-            missed=none,
-        )
+        return replace(self, kept=self.kept.in_another_life(STARTING if self.ready is not None else ""))
 
     @property
     def can_answer(self) -> bool:
@@ -281,20 +292,12 @@ class Container:
     @property
     def unclear(self) -> bool:
         """Return whether it runs, can reach chips, and nobody knows which it uses."""
-        return self.running and UNCLEAR in self.claims and not self.chips
+        return self.running and UNCLEAR in self.claims and not self.kept.chips
 
     @property
     def rejoins(self) -> bool:
         """Return whether it is cut off, and a restart of it would mend that."""
         return bool(self.cut_off) and not self.orphaned
-
-    @property
-    def barred(self) -> frozenset[ChipId]:
-        """Return the chips that it has lost beyond doubt: it can open them no more, and has a process on none of them.
-
-        While one works on, a restart would end that work.
-        """
-        return self.denied if self.denied <= self.lost.keys() else frozenset()
 
 
 def is_same_life(run: str, other: str) -> bool:

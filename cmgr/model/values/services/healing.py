@@ -70,7 +70,7 @@ def ailment(container: Container, healing: Healing, *, hangs: bool = False) -> s
             return say("heal.hangs")
         if container.rejoins:
             return say("heal.cut-off")
-        return say("heal.barred") if container.barred else ""
+        return say("heal.barred") if container.kept.barred else ""
     end = container.exit
     if end is None or not end.by_itself or healing.life != container.run:
         return ""

@@ -316,7 +316,7 @@ def _told(drill: Drill | None) -> "slot_shapes.Drill":
 
 
 def _on_chip(node: Node, chip: ChipId) -> list[str]:
-    return sorted(called(node, c.key) for c in node.containers.values() if c.running and chip in c.chips)
+    return sorted(called(node, c.key) for c in node.containers.values() if c.running and chip in c.kept.chips)
 
 
 def _held_down(node: Node) -> list[str]:
