@@ -155,7 +155,7 @@ def not_ready(state: str, node: Node) -> Iterator[Trouble]:
     """Yield that the service does not serve, or does not know enough yet, if its state or the books say that."""
     if state == "stopped":
         yield Trouble(TroubleKind.SERVICE, "", say("trouble.stopped"), hint=say("hint.start-service"))
-    elif state not in ("ready", "degraded", "hangs", "not to be reached"):  # Who has found these two says so.
+    elif state not in ("ready", "degraded", "hangs", "not to be reached"):  # Whoever has found these two says so.
         text, silent = say("trouble.not-ready", state=state), unheard(node)
         if silent:
             text = say("word.because", what=text, why=say("trouble.unheard", who=silent))

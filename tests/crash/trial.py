@@ -95,7 +95,7 @@ class Trial:
         return ""
 
     def _is_over(self) -> bool:
-        # What systemd has stopped with a unit of ours is perhaps heard of after the episode: this life starts it again.
+        # Of a part that systemd has stopped one hears after the episode, perhaps: this life starts it again.
         return self._is_written() and all(self.place.stock.running(self.service).values()) and self._is_written()
 
     def _is_written(self) -> bool:

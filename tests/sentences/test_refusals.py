@@ -1,4 +1,4 @@
-"""What keeps the service, the page or a driving process from starting is said in Chinese where the locale is that."""
+"""Whatever keeps the service, the page or a driving process from starting is said in Chinese where the locale is that."""
 
 import os
 import socket

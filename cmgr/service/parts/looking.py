@@ -12,7 +12,7 @@ from cmgr.service.part import Part
 
 
 class Look(Protocol):
-    """What is looked at so often, where it is of use. `at`: seconds of the monotonic clock. `look` raises nothing."""
+    """Something that is looked at so often, where it is of use. `at`: seconds of the monotonic clock. `look` raises nothing."""
 
     every: timedelta
 
@@ -24,7 +24,7 @@ class Look(Protocol):
 class Looks(Part):
     """Makes them one by one on a thread, which begins with the first that is wished, and wakes for those that are.
 
-    One that is wished no longer is made once more, so that what it has told comes to its end.
+    A look that is wished no longer is made once more, so that what it has told comes to its end.
     """
 
     def __init__(self, node: Callable[[], Node], looks: Sequence[Look]) -> None:

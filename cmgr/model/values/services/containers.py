@@ -106,7 +106,7 @@ class Veto:
 
 @dataclass(frozen=True)  # Without slots, as a container.
 class Kept:
-    """What cmgr knows of a container besides: only the model fills it in, and no runtime reads it.
+    """The knowledge that cmgr has of a container besides: only the model fills it in, and no runtime reads it.
 
     `chips`: what its claims mean on this machine; `used`: those of them on which the driver has seen a process of this
     life; `places`: of one whose life cmgr has begun, how many were to run on each of its chips when it was held.
