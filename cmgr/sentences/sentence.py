@@ -171,8 +171,8 @@ def language_of(wished: str) -> str:
 def targets(target: str, language: str) -> tuple[str, ...]:
     """Return what to ask a service for, so that it answers in this language; the next where it refuses with 400.
 
-    A service that was not restarted after an update takes no language, and does nothing that it cannot read. If it refuses
-    both, the first refusal counts.
+    A service that was not restarted after an update takes no language, and does nothing that it cannot read. If it
+    refuses both, the first refusal counts.
     """
     return (target,) if language == ENGLISH else (f"{target}{'&' if '?' in target else '?'}lang={language}", target)
 

@@ -95,7 +95,7 @@ class Trial:
         return ""
 
     def _is_over(self) -> bool:
-        # Of a part that systemd has stopped one hears after the episode, perhaps: this life starts it again.
+        # A part that systemd has stopped is perhaps heard of after the episode: this life starts it again.
         return self._is_written() and all(self.place.stock.running(self.service).values()) and self._is_written()
 
     def _is_written(self) -> bool:

@@ -1,4 +1,4 @@
-"""Whatever keeps the service, the page or a driving process from starting is said in Chinese where the locale is that."""
+"""A start that is refused, of the service, the page or a driving process, says why in Chinese where that is spoken."""
 
 import os
 import socket

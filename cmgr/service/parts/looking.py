@@ -12,7 +12,7 @@ from cmgr.service.part import Part
 
 
 class Look(Protocol):
-    """Something that is looked at so often, where it is of use. `at`: seconds of the monotonic clock. `look` raises nothing."""
+    """A look that is made so often, where it is of use. `at`: seconds of the monotonic clock. `look` raises nothing."""
 
     every: timedelta
 
