@@ -134,7 +134,7 @@ def test_status_check_ends_with_0_when_all_is_well(home: Home) -> None:
         (
             ("status",),
             {"at", "service", "troubles", "warnings", "restraint", "rings", "containers", "down", "chips", "runtimes"}
-            | {"windows", "drills", "downtime"},
+            | {"windows", "drills", "downtime", "headline"},
         ),
         (("chips",), {"chips"}),
         (("faults",), {"faults", "machine"}),

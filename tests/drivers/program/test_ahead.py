@@ -21,7 +21,7 @@ from tests.support.waiting import PATIENCE, eventually
 def begun() -> Iterator[int]:
     """The number of one that was begun ahead, and of which nothing is left."""
     again.begin_ahead()
-    (pid,) = drivers_of(os.getpid())
+    (pid,) = eventually(lambda: drivers_of(os.getpid()))  # For a moment after its start /proc has no words of it.
     yield pid
     eventually(lambda: drivers_of(os.getpid()) == [])
 

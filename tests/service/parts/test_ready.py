@@ -20,7 +20,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, STARTING, UNHEALTHY, Container
 from cmgr.service.part import Step
 from cmgr.service.parts.ready import Ready
-from tests.model.builders import BUSINESS, RING, T0, container, key
+from tests.model.builders import BUSINESS, RING, T0, altered, container, key
 from tests.service.work.test_last_words import Speaking
 from tests.support.waiting import eventually
 
@@ -78,7 +78,7 @@ class Scene:
         return self.node.containers[self.web.key].kept.answer
 
     def changes(self, **fields: object) -> None:
-        web = replace(self.node.containers[self.web.key], **fields)  # type: ignore[arg-type]
+        web = altered(self.node.containers[self.web.key], **fields)
         self.node = replace(self.node, containers={web.key: web})
 
 
