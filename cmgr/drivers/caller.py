@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from cmgr.errors import DriverError
+from cmgr.sentences.sentence import say
 
 GIVE_WAY = 0.5
 """Seconds after which a call lets others in beside it."""
@@ -67,9 +68,9 @@ class Caller:
             if not self._changed.wait_for(lambda: job.done or self._closed, seconds):
                 self._stuck[owner] = job
                 self._leave(job)
-                raise Hangs(f"cannot wait for {self._library}: it has not answered for {seconds:g} s")
+                raise Hangs(say("driver.library-silent", library=self._library, seconds=f"{seconds:g}"))
             if not job.done:
-                raise Hangs(f"cannot wait for {self._library}: the driver was closed")
+                raise Hangs(say("driver.closed-meanwhile", library=self._library))
         if job.error is not None:
             raise job.error
         return cast("T", job.result)
@@ -88,9 +89,9 @@ class Caller:
 
     def _check(self, owner: str) -> None:
         if self._closed:
-            raise Hangs(f"cannot wait for {self._library}: the driver was closed")
+            raise Hangs(say("driver.closed-meanwhile", library=self._library))
         if owner in self._stuck:
-            raise Hangs(f"cannot ask {self._library}: it has not come back from an earlier call about this chip")
+            raise Hangs(say("driver.not-come-back", library=self._library))
 
     def _enter(self, job: _Job) -> None:
         while self._inside is not None and not self._closed:

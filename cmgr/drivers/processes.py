@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, Process
+from cmgr.sentences.sentence import say
 
 _ID = re.compile(r"(?:^|[/:-])(?:docker-|cri-containerd-|nerdctl-|libpod-)?([0-9a-f]{64})(?:\.scope)?(?=/|$)")
 """A container's id in a path of the kernel's control groups, as each runtime writes it."""
@@ -129,10 +130,10 @@ def opened(root: Path = Path("/")) -> Iterator[tuple[int, dict[str, str]]]:
 def in_words(process: Process) -> str:
     """Return the process as a reason names it."""
     if process.gone:
-        return f"process {process.pid}, which does not exist any more (the driver still lists it),"
-    inside = f", container {short(process.container)}" if process.container else ""
-    share = f", share {process.share}" if process.share else ""
-    return f"process {process.pid} ({process.name or 'no name'}{inside}{share})"
+        return say("driver.process-gone", pid=process.pid)
+    inside = say("driver.in-container", container=short(process.container)) if process.container else ""
+    share = say("driver.on-share", share=process.share) if process.share else ""
+    return say("driver.process", pid=process.pid, facts=[process.name or say("driver.no-name"), inside, share])
 
 
 def short(container: str) -> str:

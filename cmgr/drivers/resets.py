@@ -9,9 +9,14 @@ from typing import TypeVar
 
 from cmgr.errors import ResetRefused
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import Chip, ChipId, listed
+from cmgr.model.values.chips import Chip, ChipId
+from cmgr.sentences.sentence import because, say
 
 T = TypeVar("T")
+
+
+def refusal(chips: Iterable[ChipId], why: str, hint: str = "") -> ResetRefused:
+    return ResetRefused(because(say("driver.cannot-reset", chips=list(chips)), why), hint=hint)
 
 
 def of_one_ring(
@@ -25,10 +30,10 @@ def of_one_ring(
     for chip in chips:
         known = find(chip)
         if known is None:
-            raise ResetRefused(f"cannot reset {listed(chips)}: there is no chip {chip}")
+            raise refusal(chips, say("driver.no-chip", chip=chip))
         ring[chip] = known
     if len({chip.ring for chip in present() if chip.id in ring}) != 1:
-        raise ResetRefused(f"cannot reset {listed(chips)}: they are not of one ring")
+        raise refusal(chips, say("driver.not-one-ring"))
     return ring
 
 
@@ -64,9 +69,9 @@ class Resets:
         """Note that a reset of these begins. Raises `ResetRefused` when one is under way, or closed."""
         with self._lock:
             if self._closed:
-                raise ResetRefused(f"cannot reset {listed(chips)}: the driver is closed")
+                raise refusal(chips, say("driver.is-closed"))
             if (self._in_reset | self._called).intersection(chips):
-                raise ResetRefused(f"cannot reset {listed(chips)}: an earlier reset is under way")
+                raise refusal(chips, say("driver.earlier-reset"))
             self._in_reset.update(chips)
 
     @contextmanager

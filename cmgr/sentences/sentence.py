@@ -22,7 +22,8 @@ from functools import cache
 from string import Formatter
 from typing import Annotated, Any, TypedDict, TypeVar, cast
 
-from cmgr.errors import causes
+from cmgr.errors import CmgrError, bare, causes
+from cmgr.errors import sentence as plain_sentence
 from cmgr.sentences.hints import Order
 from cmgr.words import runs, span, times
 
@@ -40,6 +41,7 @@ AREAS = (
     "demo",
     "drill",
     "drillcli",
+    "driver",
     "error",
     "explain",
     "fault",
@@ -89,6 +91,12 @@ class Message(TypedDict):
     ]
 
 
+LONGEST, DEEPEST = 1 << 14, 12
+"""So many bytes, and so many levels of JSON, another program's message may have."""
+
+_LARGEST = 1 << 53
+"""Beyond that a number is another one in JavaScript."""
+
 Value = TypeVar("Value")
 
 _HERE = __file__.rpartition("/")[0]
@@ -136,6 +144,22 @@ def chained(error: BaseException) -> str:
     for what in reversed(before):
         told = because(what, told)
     return told
+
+
+def reason(error: BaseException, unsaid: str) -> str:
+    """Return what `errors.sentence` does, as a sentence where the error, or a cause of it, is one."""
+    if not any(isinstance(each, Sentence) for each in causes(error)):
+        return plain_sentence(error, unsaid)
+    told = chained(error)
+    while isinstance(told, Sentence) and told.id == "word.because" and _is(told.args["what"], unsaid):
+        told = cast("str", told.args["why"])
+    told = bare(told, unsaid)
+    hint = error.hint if isinstance(error, CmgrError) else ""
+    return say("word.hinted", what=told, hint=hint) if hint else told
+
+
+def _is(what: Part, verb: str) -> bool:
+    return isinstance(what, str) and what.startswith(f"cannot {verb} ") and ": " not in what
 
 
 def in_language(text: str, language: str) -> str:
@@ -207,6 +231,36 @@ def _orders(part: Part) -> Iterator[Order]:
 def sentence(text: str, told: Mapping[str, Any]) -> Sentence:
     """Return the sentence that `message` has told of. Raises `LookupError` or `TypeError` for what is none."""
     return Sentence(text, told["id"], {name: _taken(part) for name, part in told["args"].items()})
+
+
+def heard(text: str, told: object) -> str:
+    """Return the sentence that another program has told of; the text alone where its message says another.
+
+    So what is made of it later can be said, and kept, wherever ours can.
+    """
+    try:
+        if len(json.dumps(told, ensure_ascii=False, allow_nan=False).encode()) > LONGEST or not _is_flat(told, DEEPEST):
+            return text
+        made = sentence(text, cast("Mapping[str, Any]", told))
+        return made if _holds(made) and len(_rendered(CHINESE, made.id, made.args)) <= LONGEST else text
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError):
+        return text  # Of a newer program, perhaps.
+
+
+def _is_flat(told: object, left: int) -> bool:
+    parts = told.values() if isinstance(told, dict) else told if isinstance(told, list) else ()
+    return left > 0 and all(_is_flat(part, left - 1) for part in parts)
+
+
+def _holds(part: object) -> bool:
+    """Return whether this is an argument that `say` could have, and each sentence in it is what its message says."""
+    if isinstance(part, list):
+        return all(map(_holds, part))
+    if isinstance(part, Sentence):
+        names = {name for _, name, _ in pieces(ENGLISH, part.id) if name}
+        known = names == part.args.keys() and all(map(_holds, part.args.values()))
+        return known and part == _rendered(ENGLISH, part.id, part.args)
+    return isinstance(part, str) or (isinstance(part, int | float) and abs(part) < _LARGEST)
 
 
 def _part(arg: Arg) -> Part:

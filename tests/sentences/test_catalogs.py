@@ -61,6 +61,7 @@ NAMES = {
     "logrotate",
     "major",
     "MHz",
+    "MIG",
     "Microsoft",
     "minor",
     "NAME",

@@ -37,6 +37,7 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact, SoftFault
+from cmgr.sentences.sentence import say
 
 T = TypeVar("T")
 
@@ -150,12 +151,12 @@ class DcmiDriver:
         known = self._machine.find(chip)
         if known is None:
             self._watch.look_soon()
-            return ChipReport(chip, error="there is no such chip")
+            return ChipReport(chip, error=say("driver.no-such-chip"))
         sleep = self._resets.of(chip)
         if sleep.in_reset:
             return ChipReport(chip, booted=False, in_reset=True)
         if time.monotonic() >= until:
-            return ChipReport(chip, error="others took too long to answer")
+            return ChipReport(chip, error=say("driver.others-slow"))
         lost = self._watch.lost
         try:
             reading = self._reading(known, until, after_reset=sleep.since is not None)

@@ -19,10 +19,11 @@ from cmgr.drivers.dcmi.resetting import kills
 from cmgr.drivers.dcmi.resetting.rescans import Rescans
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.processes import Holder, in_words, process_of
-from cmgr.drivers.resets import Resets
+from cmgr.drivers.resets import Resets, refusal
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.handling.catalog import normal_code
+from cmgr.sentences.sentence import say
 
 T = TypeVar("T")
 
@@ -85,9 +86,9 @@ class Resetter:
             self._in_band(place, ring)
         except Refused as refused:
             if refused.code > 0 or refused.code in _MEANT or self._is_by_board(refused):
-                raise ResetRefused(f"cannot reset {listed(ring)}: {self._meant(refused.code, ring)}") from refused
+                raise refusal(ring, self._meant(refused.code, ring)) from refused
             if not self._settings.out_of_band:
-                raise DriverError(f"cannot reset {listed(ring)}") from refused
+                raise DriverError(say("driver.cannot-reset", chips=list(ring))) from refused
             self._out_of_band(place, ring, refused)
 
     def _reason(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> ChipId:
@@ -97,28 +98,26 @@ class Resetter:
         for chip in faulty:
             if chip in ring and wanted.intersection(map(normal_code, self._codes(chip, ring, codes))):
                 return chip
-        reported = ", ".join(sorted(codes))
-        raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
+        raise refusal(ring, say("driver.reports-none", chips=faulty, codes=sorted(codes)))
 
     def _check_free(self, ring: Mapping[ChipId, Known]) -> None:
         """Raise `ResetRefused` when somebody is on the ring. Right before each call: not every kernel looks again."""
         for chip, known in ring.items():
             objection = self._used(chip, known)
             if objection:
-                raise ResetRefused(f"cannot reset {listed(ring)}: {objection}")
+                raise refusal(ring, objection)
 
     def _used(self, chip: ChipId, known: Known) -> str:
         try:
             on, numbers = self._divided(chip, known)
             if on:
-                return f"{on} of chip {chip} is used by a container"
+                return say("driver.vnpu-used", vnpus=on, chip=chip)
             on_chip = (*self._ask(known, self._library.holders), *vdevices.holders(self._machine.devices, numbers))
             holders = [holder for holder in on_chip if not self._yields(holder)]
         except DriverError as error:
-            return (
-                self._boots({chip: known}) or f"chip {chip} does not answer the question who uses it: {error.message}"
-            )
-        return "" if not holders else f"{in_words(process_of(holders[0]))} is on chip {chip}"
+            return self._boots({chip: known}) or say("driver.silent-on-users", chip=chip, why=error.message)
+        process = in_words(process_of(holders[0])) if holders else ""
+        return say("driver.process-on-chip", process=process, chip=chip) if process else ""
 
     def _divided(self, chip: ChipId, known: Known) -> tuple[str, Sequence[int]]:
         """Return which vNPUs of the chip containers use, in words, and which it may have. Raises `DriverError`."""
@@ -138,8 +137,8 @@ class Resetter:
         try:
             return self._ask(ring[chip], lambda place: dcmi_read.codes(library, place, booted, wanted))
         except DriverError as error:
-            why = f"chip {chip} does not answer the question what is wrong with it: {error.message}"
-            raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
+            why = say("driver.silent-on-faults", chip=chip, why=error.message)
+            raise refusal(ring, why) from error
 
     def _down(self, chips: Mapping[ChipId, Known]) -> list[ChipId]:
         """Return which of these say that they have not booted."""
@@ -203,8 +202,8 @@ class Resetter:
             try:
                 there |= bool(on) and bool(self._ask(known, lambda place: vdevices.destroy(self._library, place)))
             except DriverError as error:
-                why = f"chip {chip} is divided, and {on} cannot be destroyed for the reset: {error.message}"
-                raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
+                why = say("driver.vnpu-stays", chip=chip, vnpus=on, why=error.message)
+                raise refusal(ring, why) from error
         return there
 
     def _vdevices(self, known: Known) -> str:
@@ -226,13 +225,12 @@ class Resetter:
             self._caller.call(owner_of(place), self._settings.reset_timeout.total_seconds(), call)
         except Hangs as hangs:
             if begun.is_set():
-                raise StillUnderWay(f"cannot tell how the reset of {listed(ring)} went") from hangs
-            raise ResetRefused(f"cannot reset {listed(ring)}: it was not ordered") from hangs
+                raise StillUnderWay(say("driver.how-unknown", chips=list(ring))) from hangs
+            raise refusal(ring, say("driver.not-ordered")) from hangs
 
     def _out_of_band(self, place: Location, ring: Mapping[ChipId, Known], refused: Refused) -> None:
         if self._channel(place) != abi.CHANNEL_USABLE:
-            why = f"cannot reset {listed(ring)}, and its out-of-band channel cannot be used"
-            raise DriverError(why) from refused
+            raise DriverError(say("driver.no-channel", chips=list(ring))) from refused
         try:
             with self._rescans.alone():
                 self._check_free(ring)
@@ -240,7 +238,8 @@ class Resetter:
         except (StillUnderWay, ResetRefused):
             raise
         except DriverError as error:
-            raise DriverError(f"cannot reset {listed(ring)} out of band either ({refused.message})") from error
+            text = say("driver.not-out-of-band", chips=list(ring), why=refused.message)
+            raise DriverError(text) from error
 
     def _taken_away_and_found(self, place: Location, ring: Mapping[ChipId, Known]) -> None:
         """Reset out of band. Whatever becomes of it, chips that were taken off the bus for it are looked for again."""

@@ -44,6 +44,7 @@ from cmgr.model.values.faults import Severity
 from cmgr.model.values.handling.policy import BOOT
 from cmgr.model.values.messages.facts import ChipsListed
 from cmgr.ports import Doubt, DriverFact
+from cmgr.sentences.sentence import because, say
 from cmgr.vendor import OpenUnits
 
 ANSWERS = (Event, Fabric, Holder, Known, Link, Part, nvml_read.Reading, Wired)
@@ -177,13 +178,13 @@ class NvmlDriver:
         known = self._machine.find(chip)
         if known is None or not known.here:
             self._watch.look_soon()
-            return ChipReport(chip, error="the driver lists it no more" if known else "there is no such chip")
+            return ChipReport(chip, error=say("driver.listed-no-more") if known else say("driver.no-such-chip"))
         sleep = self._resets.of(chip)
         if sleep.in_reset:
             return ChipReport(chip, booted=False, in_reset=True)
         seconds = min(self._seconds, until - time.monotonic())
         if seconds <= 0:
-            return ChipReport(chip, error="others took too long to answer")
+            return ChipReport(chip, error=say("driver.others-slow"))
         began = time.monotonic()
         try:
             reading = self._reading(known, seconds, after_reset=sleep.boots)
@@ -200,8 +201,8 @@ class NvmlDriver:
         codes = (*self._watch.sift(chip, reading.conditions), *self._xids.codes(known.bus, asked))
         faults = tuple(Reported(code, Severity.major) for code in codes)
         if faults and (stuck := self._stuck(chip)):
-            why = f"a call about {listed(stuck)}, which is reset with it, has not come back"
-            return ChipReport(chip, error=f"nothing can be done for {', '.join(codes)} now: {why}")
+            why = say("driver.call-hangs", chips=stuck)
+            return ChipReport(chip, error=say("driver.nothing-can-be-done", codes=codes, why=why))
         shares = None if reading.parts is None else known.shares(reading.parts)
         return ChipReport(chip, True, faults, self._users(known, reading), shares=shares)
 
@@ -244,7 +245,8 @@ class NvmlDriver:
                 late = threading.Thread(target=self._wait_for, args=(ring, pending), name="nvml-reset", daemon=True)
                 late.start()
                 limit = self._settings.reset_timeout.total_seconds()
-                raise DriverError(f"cannot tell how the reset of {listed(chips)} went: it has lasted {limit:g} s")
+                how = say("driver.how-unknown", chips=chips)
+                raise DriverError(because(how, say("driver.lasted", seconds=f"{limit:g}")))
             self._was_reset(chips)
         except DriverError as error:
             if pending is None and not isinstance(error, ResetRefused):

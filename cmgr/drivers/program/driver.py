@@ -22,13 +22,15 @@ from typing import Any
 from cmgr import typed
 from cmgr.drivers.program import wire
 from cmgr.drivers.program.link import Late, Link, Lost, Unasked
+from cmgr.drivers.resets import refusal
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.frozen import dataclass
 from cmgr.model.pieces import matched
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, rings_of
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, rings_of
 from cmgr.model.values.messages.facts import ChipsListed, ReadNeeded, Remarked
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact, SoftFault
+from cmgr.sentences.sentence import say
 from cmgr.words import span
 
 READ_SECONDS = 5.0
@@ -142,27 +144,27 @@ class ProgramDriver:
             found |= {each.chip: each for each in _reports(said)}
         except DriverError as error:
             found |= {chip: ChipReport(chip, error=error.message) for chip in asked}
-        silent = "the program that drives the chips does not say"
+        silent = say("driver.does-not-say")
         return tuple(found.get(chip, ChipReport(chip, error=silent)) for chip in chips)
 
     def _unasked(self, chip: ChipId) -> ChipReport | None:
         """Return what is known of a chip that the program is not to be asked about."""
         since = self._away.get(chip)
         if since is not None and chip not in self._in_reset and time.monotonic() - since >= self._pace.gone:
-            return ChipReport(chip, error="the driver lists it no more")
+            return ChipReport(chip, error=say("driver.listed-no-more"))
         return None if since is None and chip not in self._in_reset else ChipReport(chip, booted=False)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         with self._lock:
             if self._in_reset.intersection(chips):
-                raise ResetRefused(f"cannot reset {listed(chips)}: an earlier reset is under way")
+                raise refusal(chips, say("driver.earlier-reset"))
             self._in_reset.update(chips)
         try:
             self._ask("reset", chips=list(chips), faulty=list(faulty), codes=sorted(codes))
         except Unasked as error:
-            raise ResetRefused(f"cannot reset {listed(chips)}") from error
+            raise ResetRefused(say("driver.cannot-reset", chips=chips)) from error
         except Lost as error:
-            raise DriverError(f"cannot tell how the reset of {listed(chips)} went") from error
+            raise DriverError(say("driver.how-unknown", chips=chips)) from error
         finally:
             with self._lock:
                 self._in_reset.difference_update(chips)
@@ -171,7 +173,7 @@ class ProgramDriver:
         self._ask("make_shares", shares={str(chip): typed.plain(each) for chip, each in shares.items()})
 
     def share_obstacle(self) -> str:
-        return str(self._said["share_obstacle"])
+        return _text(self._said["share_obstacle"])
 
     def soft_fault(self, chip: ChipId) -> SoftFault:
         found: SoftFault = typed.value(SoftFault, self._ask("soft_fault", READ_SECONDS, chip=chip))
@@ -195,7 +197,7 @@ class ProgramDriver:
         }
 
     def describe(self) -> str:
-        return str(self._said["text"])
+        return _text(self._said["text"])
 
     def doubts(self) -> tuple[Doubt, ...]:
         try:
@@ -329,7 +331,7 @@ class ProgramDriver:
             if not self._in_reset:
                 link.kill()
             return
-        self._told, self._stale, self._trouble = tuple(map(str, said["troubles"])), str(said["stale"]), ""
+        self._told, self._stale, self._trouble = tuple(map(_text, said["troubles"])), _text(said["stale"]), ""
         if not self._stale:
             self._no_other = ""
 
@@ -382,6 +384,10 @@ class ProgramDriver:
     def _say(self, fact: DriverFact) -> None:
         if self._tell is not None and not self._closed:
             self._tell(fact)
+
+
+def _text(said: object) -> str:
+    return said if isinstance(said, str) else str(said)  # `str` would make a bare text of a sentence.
 
 
 def _reports(said: Any) -> tuple[ChipReport, ...]:

@@ -10,7 +10,6 @@ from typing import Any
 from cmgr.drivers.program import wire
 from cmgr.errors import DriverError
 from cmgr.ports import DriverFact
-from cmgr.words import json_of
 
 
 class Late(DriverError):
@@ -112,7 +111,7 @@ class Link:
         try:
             with self._line.makefile("rb") as lines:
                 while line := lines.readline(wire.MOST):
-                    self._take(json_of(line), tell)
+                    self._take(wire.heard(line), tell)
         except (ValueError, LookupError, TypeError) as error:
             why = f"the program says what cannot be understood: {error}"
             self._end()

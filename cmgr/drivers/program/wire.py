@@ -1,24 +1,31 @@
 """The words between the service and a program that drives chips: one JSON object a line. Pure, and strict.
 
 Requests of the service: {"id": 7, "do": "read", …}; the answer has the same id, and either "result" or "error". A
-message that the program sends by itself has "tell" instead. Values are as `cmgr.typed` makes them.
+message that the program sends by itself has "tell" instead. Values are as `cmgr.typed` makes them. Sentences are texts;
+"said" has the messages of those that have one, by text. Whoever does not know that name passes over it.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from cmgr.errors import DriverError, DriverMissing, ResetRefused, chain
+from cmgr.errors import DriverError, DriverMissing, ResetRefused
 from cmgr.model.values.machine import MachineTold
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded, Remarked
 from cmgr.ports import DriverFact
+from cmgr.sentences import sentence
 from cmgr.typed import plain, value
+from cmgr.words import json_of
 
 VERSION = 1
 """Of all that is said here. A program of another version is refused."""
 
 MOST = 1 << 24
 """So many bytes one line may have."""
+
+MOST_SAID, DEEPEST = 1000, 12
+"""So many messages of sentences count in one line, and so deep in it sentences are looked for."""
 
 FACTS: Mapping[str, type[Any]] = {
     "fault": FaultReported, "read": ReadNeeded, "chips": ChipsListed, "remark": Remarked, "machine": MachineTold,
@@ -34,7 +41,34 @@ _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 def line(message: Mapping[str, Any]) -> bytes:
     """Return the message as it is sent."""
-    return _compact(message).encode() + b"\n"
+    said = {str(each): sentence.message(each) for each in _sentences(message)}
+    return _compact({**message, "said": said} if said else message).encode() + b"\n"
+
+
+def heard(line: bytes) -> Any:
+    """Return a message as it was before it was sent. Raises `ValueError`."""
+    message = json_of(line)
+    said = message.pop("said", None) if isinstance(message, dict) else None
+    if not isinstance(said, dict):
+        return message
+    known = {text: sentence.heard(text, each) for text, each in islice(said.items(), MOST_SAID)}
+    return _with(known, message, DEEPEST)
+
+
+def _sentences(told: object) -> Iterator[sentence.Sentence]:
+    if isinstance(told, sentence.Sentence):
+        yield told
+    elif isinstance(told, Mapping | list):
+        for each in told.values() if isinstance(told, Mapping) else told:
+            yield from _sentences(each)
+
+
+def _with(known: Mapping[str, str], told: Any, left: int) -> Any:
+    if isinstance(told, str):
+        return known.get(told, told)
+    if left and isinstance(told, dict):
+        return {name: _with(known, each, left - 1) for name, each in told.items()}
+    return [_with(known, each, left - 1) for each in told] if left and isinstance(told, list) else told
 
 
 def told(fact: DriverFact) -> bytes:
@@ -54,11 +88,12 @@ def fact(message: Mapping[str, Any]) -> DriverFact:
 def failure(error: DriverError) -> Mapping[str, str]:
     """Return an error as it is sent."""
     word = {DriverMissing: "missing", ResetRefused: "refused"}.get(type(error), "failed")
-    return {"kind": word, "text": chain(error), **({"hint": error.hint} if error.hint else {})}
+    return {"kind": word, "text": sentence.chained(error), **({"hint": error.hint} if error.hint else {})}
 
 
 def failed(said: Any) -> DriverError:
     """Return the error that was sent. Anything else is an error, too."""
     if not isinstance(said, dict) or not isinstance(said.get("text"), str):
         return DriverError(f"cannot drive the chips: the program answers with an error of no form: {said!r:.80}")
-    return _ERRORS.get(str(said.get("kind")), DriverError)(said["text"], hint=str(said.get("hint", "")))
+    hint = said.get("hint")
+    return _ERRORS.get(str(said.get("kind")), DriverError)(said["text"], hint=hint if isinstance(hint, str) else "")

@@ -12,6 +12,7 @@ from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, Share, listed
 from cmgr.model.values.faults import FaultCode, FaultKey
 from cmgr.model.values.handling.catalog import normal_code
+from cmgr.sentences.sentence import say
 
 NEVER = math.inf
 
@@ -78,7 +79,7 @@ class SimChips:
 
     def report(self, number: ChipId) -> ChipReport:
         found = self._chips.get(number)
-        return found.report() if found else ChipReport(number, error="there is no such chip")
+        return found.report() if found else ChipReport(number, error=say("driver.no-such-chip"))
 
     def occur(self, number: int, key: FaultKey, severity: int) -> None:
         chip = self.chip(number)

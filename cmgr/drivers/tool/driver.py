@@ -17,7 +17,7 @@ from cmgr.drivers import asked
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS
 from cmgr.drivers.looks import Looks
 from cmgr.drivers.processes import Holder, Owners, in_words, process_of
-from cmgr.drivers.resets import of_one_ring
+from cmgr.drivers.resets import of_one_ring, refusal
 from cmgr.drivers.tool import kept, spoken
 from cmgr.drivers.tool.ear import Again, Ear
 from cmgr.drivers.tool.settings import Tool
@@ -31,9 +31,10 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported,
 from cmgr.model.values.faults import Severity
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded, Remarked
 from cmgr.ports import Doubt, DriverFact
+from cmgr.sentences.sentence import because, say
 
 SETTING = "tool.program"
-LISTS_NO_MORE = "the program describes it no more"
+LISTS_NO_MORE = say("driver.described-no-more")
 _NEVER = threading.Event()
 
 T = TypeVar("T")
@@ -108,8 +109,8 @@ class ToolDriver:
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         ring = of_one_ring(chips, self._chips.get, self.chips)
         if not self._said.can(Ability.RESET):
-            text = f"cannot reset {listed(chips)}: {self._path} resets no chips"
-            raise ResetRefused(text, hint="reset it with its maker's tool, or restart the machine")
+            why = say("driver.resets-none", path=self._path)
+            raise refusal(chips, why, "reset it with its maker's tool, or restart the machine")
         (number,) = {chip.ring for chip in ring.values()}
         with self._turns.taken(number) as held:
             self._last_look(chips, faulty, codes)
@@ -188,7 +189,7 @@ class ToolDriver:
         """Return what the program says of each chip now, whoever resets it."""
         here = [chip for chip in chips if chip in self._here]
         no_more = {chip: ChipReport(chip, error=LISTS_NO_MORE) for chip in chips if chip in self._chips}
-        found = {chip: ChipReport(chip, error="there is no such chip") for chip in chips} | no_more
+        found = {chip: ChipReport(chip, error=say("driver.no-such-chip")) for chip in chips} | no_more
         if not here:
             return found
         users: list[Mapping[ChipId, tuple[Process, ...] | str]] = []
@@ -265,14 +266,12 @@ class ToolDriver:
         reports = self._reports(chips)
         for chip, report in reports.items():
             if report.error:
-                why = f"chip {chip} does not answer the questions who uses it and what is wrong with it: {report.error}"
-                raise ResetRefused(f"cannot reset {listed(chips)}: {why}")
+                raise refusal(chips, say("driver.silent-on-both", chip=chip, why=report.error))
             for process in (each for each in report.processes if not each.gone):
-                raise ResetRefused(f"cannot reset {listed(chips)}: {in_words(process)} is on chip {chip}")
+                raise refusal(chips, say("driver.process-on-chip", process=in_words(process), chip=chip))
         found = {fault.code for chip in faulty if chip in reports for fault in reports[chip].faults}
         if codes and not codes & found:
-            reported = ", ".join(sorted(codes))
-            raise ResetRefused(f"cannot reset {listed(chips)}: {listed(faulty)} reports none of {reported} any more")
+            raise refusal(chips, say("driver.reports-none", chips=faulty, codes=sorted(codes)))
 
     def _run_reset(self, chips: Sequence[ChipId], held: int) -> None:
         """Have the program reset them. It is never killed, not even by the end of cmgr: it may be in the kernel."""
@@ -280,22 +279,22 @@ class ToolDriver:
         try:
             asked.trusted(self._path, SETTING)
         except DriverError as error:
-            raise ResetRefused(f"cannot reset {listed(chips)}: {error.message}", hint=error.hint) from error
+            raise refusal(chips, error.message, error.hint) from error
         act = Act(f"tool-reset-{'-'.join(numbers)}", (self._path, "reset", *numbers), asked.ENVIRONMENT, None)
         try:
             begun = self._around.host.begin(act, held)
         except CannotBegin as error:
-            raise ResetRefused(f"cannot reset {listed(chips)}: {error.message}", hint=error.hint) from error
+            raise refusal(chips, error.message, error.hint) from error
         ended = begun.wait(self._reset_seconds, _NEVER)
         if ended is None:
             threading.Thread(target=begun.wait, args=(math.inf, _NEVER), name="tool-reset", daemon=True).start()
-            text = f"cannot tell how the reset of {listed(chips)} went: it has lasted {self._reset_seconds:g} s"
-            raise DriverError(text)
+            how = say("driver.how-unknown", chips=chips)
+            raise DriverError(because(how, say("driver.lasted", seconds=f"{self._reset_seconds:g}")))
         self._judge(ended, chips)
 
     def _judge(self, ended: Ended, chips: Sequence[ChipId]) -> None:
         if why := spoken.refusal(ended.output):
-            raise ResetRefused(f"cannot reset {listed(chips)}: {why}")
+            raise refusal(chips, why)
         if not ended.executed:
             raise ResetRefused(f"cannot reset {listed(chips)}: {self._path} {ended.why}", hint=f"correct {SETTING}")
         if not ended.well:

@@ -17,7 +17,6 @@ from cmgr.errors import (
     RunsAgain,
     RuntimeAils,
     RuntimeDown,
-    sentence,
 )
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipReport
@@ -55,6 +54,7 @@ from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 from cmgr.model.values.messages.reboot_facts import RebootScheduled
 from cmgr.model.values.messages.reset_facts import ChipsTested, ResetDone, ResetPrepared, SharesMade
 from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Originating, Placing, Runtime
+from cmgr.sentences.sentence import reason
 from cmgr.service.work.around import Around
 from cmgr.service.work.last_words import last_words
 from cmgr.service.work.pool import Pool
@@ -279,7 +279,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
 
 def failed(action: Action, error: BaseException) -> Answer:  # noqa: C901 - a flat table, a line a command
     """Return the answer that says why the action could not be carried out; that it could not, whoever tells it says."""
-    why = sentence(error, _VERB.get(type(action), ""))
+    why = reason(error, _VERB.get(type(action), ""))
     match action:
         case ListContainers():
             return ContainersListed(action.id, action.runtime, error=why)

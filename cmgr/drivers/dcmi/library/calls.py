@@ -16,14 +16,18 @@ from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverError, DriverMissing
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 
 class Refused(DriverError):
     """The library answered with an error. `code` 0: the library has no such function."""
 
     def __init__(self, what: str, code: int) -> None:
-        words = abi.WORDS.get(code, "a code that nobody knows") if code else "it has no such function"
-        super().__init__(f"cannot {what}: libdcmi says {code} ({words})" if code else f"cannot {what}: {words}")
+        words = abi.WORDS.get(code, "a code that nobody knows")
+        if code:
+            super().__init__(say("driver.library-refuses", what=what, library="libdcmi", code=code, words=words))
+        else:
+            super().__init__(say("driver.library-lacks", what=what))
         self.code = code
 
     @property

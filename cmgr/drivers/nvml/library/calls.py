@@ -15,6 +15,7 @@ from cmgr.drivers.nvml.library.load import why_not_loaded
 from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverError, DriverMissing
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 Handle = NewType("Handle", int)
 """How the library's calls name a GPU, until the library is ended with."""
@@ -27,7 +28,7 @@ class Refused(DriverError):
 
     def __init__(self, what: str, code: int) -> None:
         words = abi.WORDS.get(code, "a code that nobody knows")
-        super().__init__(f"cannot {what}: NVML says {code} ({words})")
+        super().__init__(say("driver.library-refuses", what=what, library="NVML", code=code, words=words))
         self.what = what
         self.code = code
 

@@ -19,12 +19,14 @@ from cmgr.drivers.nvml.resetting.tool import DONE, PERSISTENT, RESCAN, Ended, To
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import Holder, in_words, process_of
-from cmgr.errors import CmgrError, DriverError, ResetRefused
+from cmgr.drivers.resets import refusal
+from cmgr.errors import CmgrError, DriverError
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
 from cmgr.model.values.chips import ChipId, Process, RingId, listed
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import Remarked
+from cmgr.sentences.sentence import because, say
 
 LET_GO = 1.0
 """Seconds, beyond those of a call, in which the processes that ask the GPUs end."""
@@ -64,18 +66,17 @@ class Resetter:
             if not users and (reading.holders is None or reading.holders):
                 users = users_of(known.minor, self._root)
             if users:
-                raise ResetRefused(f"cannot reset {listed(ring)}: {in_words(users[0])} is on chip {chip}")
+                raise refusal(ring, say("driver.process-on-chip", process=in_words(users[0]), chip=chip))
             if chip in faulty:
                 asked = Asked(reading.action, began, not reading.conditions)
                 found.update(map(normal_code, (*reading.conditions, *self._ears.xids.codes(known.bus, asked))))
         divided = [chip for chip, known in ring.items() if self._is_divided(known)]
         if divided and self._divider is None:
-            why = f"{listed(divided)} is divided by MIG, and a reset would destroy the parts"
+            why = say("driver.divided-by-mig", chips=divided)
             hint = "set nvml.mig_tool to a program that makes them again, or reset it and make them by hand"
-            raise ResetRefused(f"cannot reset {listed(ring)}: {why}", hint=hint)
+            raise refusal(ring, why, hint)
         if codes and not found.intersection(map(normal_code, codes)):
-            reported = ", ".join(sorted(codes))
-            raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
+            raise refusal(ring, say("driver.reports-none", chips=faulty, codes=sorted(codes)))
 
     def _reading(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> nvml_read.Reading:
         bus = ring[chip].bus
@@ -85,8 +86,8 @@ class Resetter:
                 return self._ears.action(bus, self._call_seconds)
             return self._ears.session.judge(bus, self._call_seconds, question)
         except DriverError as error:
-            why = f"chip {chip} does not answer the questions who uses it and what is wrong with it: {error.message}"
-            raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
+            why = say("driver.silent-on-both", chip=chip, why=error.message)
+            raise refusal(ring, why) from error
 
     def _named(self, holders: Sequence[Holder]) -> tuple[Process, ...]:
         return tuple(process_of(holder, self._root / "proc") for holder in holders)
@@ -135,17 +136,17 @@ class Resetter:
         try:
             self._aside.promises.make(Promised((), persistent, tuple(buses), settings))
         except DriverError as error:
-            raise ResetRefused(f"cannot reset {listed(ring)}: nothing is taken away that is not promised") from error
+            raise refusal(ring, say("driver.nothing-taken")) from error
         try:
             stopped = self._aside.units.stop()
         except CmgrError as error:
-            raise ResetRefused(f"cannot reset {listed(ring)}: a unit of nvml.stop_units is in its way") from error
+            raise refusal(ring, say("driver.unit-in-the-way")) from error
         if stopped:
             self._say(f"{', '.join(stopped)} is stopped for the reset of {listed(ring)}", buses)
         try:
             self._ears.session.let_go(buses, self._call_seconds + LET_GO)
         except DriverError as error:
-            raise ResetRefused(f"cannot reset {listed(ring)}: cmgr itself cannot let go of it") from error
+            raise refusal(ring, say("driver.cannot-let-go")) from error
 
     def _say(self, text: str, buses: Sequence[str], *, loud: bool = False) -> None:
         machine = self._ears.machine
@@ -221,12 +222,12 @@ class Resetter:
         if ended.status == DONE:
             return
         if peers := self._ears.machine.learn_peers(ended.said, ring):
-            text = f"cannot reset {listed(ring)}: nvidia-smi wants {listed(sorted(peers))} reset with it"
-            raise ResetRefused(text, hint="they are one ring from now on, and it is tried again once nobody is on it")
-        said = f"nvidia-smi ended with {ended.status}: {ended.words}"
+            why = say("driver.wants-more", program="nvidia-smi", chips=sorted(peers))
+            raise refusal(ring, why, "they are one ring from now on, and it is tried again once nobody is on it")
+        said = say("driver.ended", program="nvidia-smi", status=ended.status, words=ended.words)
         if not ended.in_use:
             if ended.not_begun:
-                raise ResetRefused(f"cannot reset {listed(ring)}: {said}", hint=ended.not_begun)
-            raise DriverError(f"cannot reset {listed(ring)}: {said}")
+                raise refusal(ring, said, ended.not_begun)
+            raise DriverError(because(say("driver.cannot-reset", chips=list(ring)), said))
         who, hint = who_holds((known.minor for known in ring.values()), self._root)
-        raise ResetRefused(f"cannot reset {listed(ring)}: it is held open by {who}: {said}", hint=hint)
+        raise refusal(ring, say("driver.held-open", who=who, said=said), hint)
