@@ -62,6 +62,8 @@ NAMES = {
     "major",
     "MHz",
     "MIG",
+    "NVML",
+    "libdcmi",
     "Microsoft",
     "minor",
     "NAME",

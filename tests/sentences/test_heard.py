@@ -1,4 +1,4 @@
-"""What another program says of a sentence counts only where its message has the same text."""
+"""A message that another program says of a sentence counts only where it has the same text."""
 
 import json
 from typing import Any

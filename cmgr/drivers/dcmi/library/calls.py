@@ -25,7 +25,7 @@ class Refused(DriverError):
     def __init__(self, what: str, code: int) -> None:
         words = abi.WORDS.get(code, "a code that nobody knows")
         if code:
-            super().__init__(say("driver.library-refuses", what=what, library="libdcmi", code=code, words=words))
+            super().__init__(say("driver.dcmi-refuses", what=what, code=code, words=words))
         else:
             super().__init__(say("driver.library-lacks", what=what))
         self.code = code

@@ -28,7 +28,7 @@ class Refused(DriverError):
 
     def __init__(self, what: str, code: int) -> None:
         words = abi.WORDS.get(code, "a code that nobody knows")
-        super().__init__(say("driver.library-refuses", what=what, library="NVML", code=code, words=words))
+        super().__init__(say("driver.nvml-refuses", what=what, code=code, words=words))
         self.what = what
         self.code = code
 
