@@ -262,8 +262,7 @@ def cmgr() -> list[str]:
     installed = Path(sysconfig.get_path("purelib"))
     # As in the packages without docstrings; the command itself writes no byte code.
     subprocess.run(
-        [sys.executable, "-X", "no_debug_ranges", "-X", f"pycache_prefix={compiled}",
-         str(ROOT / "packaging" / "bytecode.py"), "-q",
+        [sys.executable, "-X", f"pycache_prefix={compiled}", str(ROOT / "packaging" / "bytecode.py"), "-q",
          "-x", "/test", str(ROOT / "cmgr"), sysconfig.get_path("stdlib"), *(str(installed / name) for name in LOADED)],
         check=True,
     )  # fmt: skip

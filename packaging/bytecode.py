@@ -2,18 +2,14 @@
 
 Nobody reads them in a program that runs, and in the service they take megabytes for good. `python -OO` would take the
 asserts as well, which stay: what they say is worth more than it costs. In cmgr/cli a command's docstring is its help.
-The same goes for the types of cmgr's own functions, but where they are read: of commands, and of answers at the door.
 """
 
 import ast
 import compileall
 import importlib.machinery
-import re
 import sys
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-UNREAD = re.compile(r"(?<!/usr/lib)/cmgr/(?!cli/|service/door/)")
-"""Paths of cmgr's modules, in a checkout and in /usr/lib/cmgr/lib, whose functions' types nobody reads."""
 
 
 def bare(source, path):
@@ -27,21 +23,9 @@ def bare(source, path):
     return tree
 
 
-def unhinted(tree):
-    """Take the types of parameters and answers out of the tree."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        elif isinstance(node, ast.FunctionDef):
-            node.returns = None
-    return tree
-
-
 class Bare(importlib.machinery.SourceFileLoader):
     def source_to_code(self, data, path, *, _optimize=-1):
         tree = data if "cmgr/cli/" in self.path else bare(data, path)
-        if UNREAD.search(self.path):
-            tree = unhinted(tree)
         return super().source_to_code(tree, path, _optimize=_optimize)
 
 

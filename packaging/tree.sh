@@ -93,7 +93,7 @@ ln -s ../lib/cmgr/bin/cmgr "$tree/usr/bin/cmgr"
 # --- Byte code, completions --------------------------------------------------------------------------------------
 
 # Not checked against the sources at run time: nothing but the package changes them.
-"$native_python" -ISB -X no_debug_ranges "$here/bytecode.py" -q --invalidation-mode unchecked-hash -s "$tree" -p / \
+"$native_python" -ISB "$here/bytecode.py" -q --invalidation-mode unchecked-hash -s "$tree" -p / \
     "$tree/usr/lib/cmgr/python/lib/python3.11" "$lib"
 
 completion() {

@@ -2,10 +2,6 @@
 
 import subprocess
 import sys
-from importlib.machinery import SourcelessFileLoader
-from importlib.util import cache_from_source
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -112,27 +108,3 @@ def test_log_and_calendar_work_without_asyncio_with_the_versions_that_are_instal
     done = subprocess.run([sys.executable, "-c", NEWEST], capture_output=True, text=True, check=True)
     assert "it logs" in done.stderr
     assert done.stdout.splitlines()[-3::2] == ["2026-12-01 12:00:00+00:00", "False"]
-
-
-def test_the_packages_byte_code_has_no_words_and_types_that_nobody_reads(tmp_path: Path) -> None:
-    text = 'def made(what: int, *more: str, **options: str) -> str:\n    """Words."""\n    return str(what)\n'
-    for name in ("cmgr/model", "cmgr/cli", "cmgr/service/door", "usr/lib/cmgr/lib/h11"):
-        module = tmp_path / name / "made.py"
-        module.parent.mkdir(parents=True)
-        module.write_text(text)
-    compiler = Path(__file__).parents[1] / "packaging" / "bytecode.py"
-    subprocess.run([sys.executable, str(compiler), "-q", str(tmp_path)], check=True)
-    kept = {}
-    for module in tmp_path.rglob("made.py"):
-        loaded = ModuleType("loaded")
-        SourcelessFileLoader("loaded", cache_from_source(str(module))).exec_module(loaded)
-        made = loaded.made
-        assert made(7) == "7"
-        kept[str(module.parent.relative_to(tmp_path))] = (made.__doc__, sorted(made.__annotations__))
-    types = ["more", "options", "return", "what"]
-    assert kept == {
-        "cmgr/model": (None, []),
-        "cmgr/cli": ("Words.", types),
-        "cmgr/service/door": (None, types),
-        "usr/lib/cmgr/lib/h11": (None, types),
-    }
