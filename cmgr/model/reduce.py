@@ -355,9 +355,7 @@ def _begun_anew(turn: Turn, fact: Restarted) -> None:
         rings[ring_id] = replace(reborn(stored), chips=members.get(ring_id, ()))
     slots, new = chips_of_slots(node), chips.keys() - before.keys()
     meant = {k: replace(c.kept, chips=chips_meant(c, chips, slots, new)) for k, c in node.containers.items()}
-    containers = {
-        k: replace(reborn(c), kept=_not_ahead_of(reborn(meant[k]), turn.at)) for k, c in node.containers.items()
-    }
+    containers = {k: reborn(replace(c, kept=_not_ahead_of(meant[k], turn.at))) for k, c in node.containers.items()}
     holds = refitted(node.holds, containers, renumbered=moved)
     turn.node = after_restart(replace(node, rings=rings, containers=containers, holds=holds), turn.at)
     look_who_came(turn, chips.keys() - before.keys())

@@ -349,10 +349,6 @@ def _chinese_span(seconds: float) -> str:
     return " ".join(_UNITS.get(word, word) for word in _span(seconds).split())
 
 
-def _either(words: Sequence[str], between: str, last: str) -> str:
-    return last.join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
 def _chips(chips: Sequence[int]) -> str:
     return f"{'chip' if len(chips) == 1 else 'chips'} {runs(chips)}"
 
@@ -362,10 +358,6 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "span": {ENGLISH: _span, CHINESE: _chinese_span},
     "exact": {ENGLISH: lambda seconds: f"{seconds:.3f} s", CHINESE: lambda seconds: f"{seconds:.3f} 秒"},
     "times": {ENGLISH: times, CHINESE: lambda count: f"{count} 次"},
-    "either": {
-        ENGLISH: lambda words: _either(words, ", ", " or "),
-        CHINESE: lambda words: _either(words, "、", "或"),
-    },
     "own": {ENGLISH: lambda texts: texts[0], CHINESE: lambda texts: texts[1] or texts[0]},
 }
 """How arguments are shown, by kind and language, besides the joins of lists in `_BETWEEN`."""
