@@ -6,15 +6,14 @@ message that the program sends by itself has "tell" instead. Values are as `cmgr
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any
 
 from cmgr.errors import DriverError, DriverMissing, ResetRefused
 from cmgr.model.values.machine import MachineTold
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded, Remarked
 from cmgr.ports import DriverFact
-from cmgr.sentences import sentence
+from cmgr.sentences import beside, sentence
 from cmgr.typed import plain, value
 from cmgr.words import json_of
 
@@ -23,9 +22,6 @@ VERSION = 1
 
 MOST = 1 << 24
 """So many bytes one line may have."""
-
-MOST_SAID, DEEPEST = 1000, 12
-"""So many messages of sentences count in one line, and so deep in it sentences are looked for."""
 
 FACTS: Mapping[str, type[Any]] = {
     "fault": FaultReported, "read": ReadNeeded, "chips": ChipsListed, "remark": Remarked, "machine": MachineTold,
@@ -41,34 +37,14 @@ _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 def line(message: Mapping[str, Any]) -> bytes:
     """Return the message as it is sent."""
-    said = {str(each): sentence.message(each) for each in _sentences(message)}
+    said = beside.messages(message)
     return _compact({**message, "said": said} if said else message).encode() + b"\n"
 
 
 def heard(line: bytes) -> Any:
     """Return a message as it was before it was sent. Raises `ValueError`."""
     message = json_of(line)
-    said = message.pop("said", None) if isinstance(message, dict) else None
-    if not isinstance(said, dict):
-        return message
-    known = {text: sentence.heard(text, each) for text, each in islice(said.items(), MOST_SAID)}
-    return _with(known, message, DEEPEST)
-
-
-def _sentences(told: object) -> Iterator[sentence.Sentence]:
-    if isinstance(told, sentence.Sentence):
-        yield told
-    elif isinstance(told, Mapping | list):
-        for each in told.values() if isinstance(told, Mapping) else told:
-            yield from _sentences(each)
-
-
-def _with(known: Mapping[str, str], told: Any, left: int) -> Any:
-    if isinstance(told, str):
-        return known.get(told, told)
-    if left and isinstance(told, dict):
-        return {name: _with(known, each, left - 1) for name, each in told.items()}
-    return [_with(known, each, left - 1) for each in told] if left and isinstance(told, list) else told
+    return beside.restored(message, message.pop("said", None)) if isinstance(message, dict) else message
 
 
 def told(fact: DriverFact) -> bytes:

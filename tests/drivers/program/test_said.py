@@ -18,6 +18,7 @@ from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import MachineTold, Symptom
 from cmgr.model.values.messages.facts import Remarked
+from cmgr.sentences import beside
 from cmgr.sentences.sentence import CHINESE, Sentence, in_language, say
 from cmgr.typed import value
 
@@ -100,7 +101,7 @@ def test_a_line_without_sentences_is_as_it_always_was() -> None:
         {str(GONE): None},
         {str(GONE): {"id": "driver.is-closed", "args": {}}},
         {str(GONE): {"id": "of-a-newer-program", "args": {}}},
-        {f"{number}": {"id": "driver.is-closed", "args": {}} for number in range(wire.MOST_SAID)}
+        {f"{number}": {"id": "driver.is-closed", "args": {}} for number in range(beside.MOST)}
         | {str(GONE): {"id": GONE.id, "args": {}}},
     ],
 )
