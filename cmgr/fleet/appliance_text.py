@@ -13,6 +13,7 @@ from cmgr.model.values.names import APPLIANCE, GROUP
 from cmgr.model.values.presence import MOST_AILS, Ail, Presence
 from cmgr.model.values.ranks import MOST_DEVICES, MOST_PARTS, Device, Part, Server
 from cmgr.typed import Bound, like, line, most, within
+from cmgr.words import one_line
 
 _LONGEST = 16 * 1024
 _LONGEST_SHOWN = 128 * 1024
@@ -152,7 +153,7 @@ def presence_text(presence: Presence, at: datetime) -> bytes:
     more = presence.more + max(0, len(presence.ails) - MOST_AILS)
     counts = presence.episodes, presence.isolated
     parts = tuple(_told(part) for part in presence.parts)
-    return encoded(_Shown(at, presence.since, presence.state, *counts, ails, more, parts))
+    return encoded(_Shown(at, presence.since, presence.state, *counts, ails, more, parts), _LONGEST_SHOWN)
 
 
 def presence(stored: bytes) -> tuple[Presence, datetime]:
@@ -186,4 +187,5 @@ def _part(told: _Part) -> Part:
 
 
 def _cut(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_LINE]
+    line = one_line(text)
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE]

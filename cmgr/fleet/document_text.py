@@ -1,4 +1,7 @@
-"""The document of a group as text and back. Pure, and strict: whoever can write the engine's keys is a stranger."""
+"""The document of a group as text and back. Pure, and strict: whoever can write the engine's keys is a stranger.
+
+Sentences are texts; "said" has the messages of those that have one, by text, where there is room for that.
+"""
 
 import json
 from dataclasses import replace
@@ -6,6 +9,7 @@ from typing import Any, Final
 
 from cmgr.errors import FleetError
 from cmgr.model.values.messages.documents import Document
+from cmgr.sentences import beside
 from cmgr.typed import plain, value
 
 FORMAT: Final = 1
@@ -42,12 +46,22 @@ def decoded(kind: Any, stored: bytes, longest: int) -> Any:
         raise ValueError(f"it has format {form}, which a newer cmgr writes")
     if form is True or form != FORMAT:
         raise ValueError(f"v: must be {FORMAT}")
-    return value(kind, told, exact=True)
+    said = told.pop("said", None) if isinstance(told, dict) else None
+    return value(kind, beside.restored(told, said, of_stranger=True), exact=True)
 
 
-def encoded(told: object, *, whole: bool = False) -> bytes:
-    """Return the value as it is stored; `whole`: with what is as by default, too."""
+def encoded(told: object, longest: int = LONGEST, *, whole: bool = False) -> bytes:
+    """Return the value as it is stored; `whole`: with what is as by default, too.
+
+    The messages of its sentences are left out where it had more than `longest` bytes with them.
+    """
     text = {"v": FORMAT, **plain(told, whole=whole)}
+    said = beside.messages(text)
+    full = _json({**text, "said": said} if said else text)
+    return full if len(full) <= longest or not said else _json(text)
+
+
+def _json(text: object) -> bytes:
     return json.dumps(text, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 

@@ -15,12 +15,15 @@ def messages(told: object) -> dict[str, sentence.Message]:
     return {str(each): sentence.message(each) for each in _sentences(told)}
 
 
-def restored(told: Any, said: object) -> Any:
-    """Return the JSON of another program with the sentences of which it says the messages."""
+def restored(told: Any, said: object, *, of_stranger: bool = False) -> Any:
+    """Return the JSON of another program with the sentences of which it says the messages.
+
+    `of_stranger`: no order in them is one here, where a page would show a button for it.
+    """
     if not isinstance(said, dict):
         return told
     known = {text: sentence.heard(text, each) for text, each in islice(said.items(), MOST)}
-    return _with(known, told, DEEPEST)
+    return _with({k: sentence.without_orders(v) for k, v in known.items()} if of_stranger else known, told, DEEPEST)
 
 
 def _sentences(told: object) -> Iterator[sentence.Sentence]:

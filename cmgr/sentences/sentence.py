@@ -94,6 +94,9 @@ class Message(TypedDict):
 LONGEST, DEEPEST = 1 << 14, 12
 """So many bytes, and so many levels of JSON, another program's message may have."""
 
+_UNSAYABLE = ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError
+"""What is raised where a message or its arguments are none of ours."""
+
 _LARGEST = 1 << 53
 """Beyond that a number is another one in JavaScript."""
 
@@ -168,7 +171,7 @@ def in_language(text: str, language: str) -> str:
         return text
     try:
         return _rendered(language, text.id, text.args)
-    except (OSError, LookupError, TypeError, ValueError):
+    except _UNSAYABLE:
         return text  # A newer cmgr said it, or the catalog cannot be opened now.
 
 
@@ -228,6 +231,15 @@ def _orders(part: Part) -> Iterator[Order]:
         yield from orders_in(part)
 
 
+def without_orders(part: Part) -> Part:
+    """Return what is said without orders in it: those are only texts then."""
+    if isinstance(part, Sentence):
+        return Sentence(str(part), part.id, {name: without_orders(each) for name, each in part.args.items()})
+    if isinstance(part, list):
+        return [without_orders(each) for each in part]
+    return str(part) if isinstance(part, Order) else part
+
+
 def sentence(text: str, told: Mapping[str, Any]) -> Sentence:
     """Return the sentence that `message` has told of. Raises `LookupError` or `TypeError` for what is none."""
     return Sentence(text, told["id"], {name: _taken(part) for name, part in told["args"].items()})
@@ -242,8 +254,10 @@ def heard(text: str, told: object) -> str:
         if len(json.dumps(told, ensure_ascii=False, allow_nan=False).encode()) > LONGEST or not _is_flat(told, DEEPEST):
             return text
         made = sentence(text, cast("Mapping[str, Any]", told))
-        return made if _holds(made) and len(_rendered(CHINESE, made.id, made.args)) <= LONGEST else text
-    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError):
+        shown = _rendered(CHINESE, made.id, made.args) if _holds(made) else ""
+        # Chinese may show arguments that English does not.
+        return made if 0 < len(shown) <= LONGEST and shown.isprintable() >= text.isprintable() else text
+    except _UNSAYABLE:
         return text  # Of a newer program, perhaps.
 
 

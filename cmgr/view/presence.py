@@ -39,7 +39,8 @@ def _ail(trouble: Trouble) -> Ail:
     # Only what is a command as it stands is told as one: a chip is to be repaired first, and released then.
     if trouble.hint.startswith("cmgr "):
         return Ail(one_line(trouble.words), trouble.hint)
-    return Ail(one_line(f"{trouble.words} ({trouble.hint})" if trouble.hint else trouble.words))
+    said = say("word.hinted", what=trouble.words, hint=trouble.hint) if trouble.hint else trouble.words
+    return Ail(one_line(said))
 
 
 def engine_troubles(node: Node) -> Iterator[Trouble]:

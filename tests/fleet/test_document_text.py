@@ -13,6 +13,8 @@ from cmgr.fleet import document_text
 from cmgr.model.values.messages.documents import Document, Entry, EntryState
 from cmgr.model.values.names import APPLIANCE
 from cmgr.model.values.services.groups import GroupPhase
+from cmgr.sentences.hints import order
+from cmgr.sentences.sentence import CHINESE, Sentence, in_language, orders_in, say
 
 A = Entry(18, EntryState.HALTED, "ring 0 is resetting", ("rank0", "größer"))
 B = Entry(17, EntryState.RUNNING, "", ("rank2", "rank3"))
@@ -105,3 +107,57 @@ def test_what_cannot_be_is_named(stored: bytes, said: str) -> None:
 
 def test_the_known_members_are_those_of_all_appliances() -> None:
     assert (TP4.known, replace(TP4, members={}).known) == (4, 0)
+
+
+WHY = say("group.engine-is-away", why=say("group.has-not-written", names=["b"]))
+CAUSE = say("group.stops-for", name="rank0", fault="80E24E00")
+SAID = replace(TP4, cause=CAUSE, members={"a": replace(A, why=WHY), "b": B})
+
+
+def test_what_an_appliance_says_of_its_part_is_told_by_the_others_in_chinese() -> None:
+    again = document_text.parse(document_text.text(SAID))
+    assert again == SAID
+    assert in_language(again.members["a"].why, CHINESE) == in_language(WHY, CHINESE) != WHY
+    assert in_language(again.cause, CHINESE) == in_language(CAUSE, CHINESE) != CAUSE
+    # Whoever writes the document next keeps what the others have said.
+    assert document_text.text(again) == document_text.text(SAID)
+
+
+def test_messages_are_left_out_of_a_document_that_would_be_too_long_with_them() -> None:
+    names = tuple(f"rank{n:0>60}" for n in range(970))
+    again = document_text.parse(document_text.text(replace(SAID, members={"a": Entry(18, A.state, WHY, names)})))
+    assert (again.members["a"].why, type(again.members["a"].why)) == (WHY, str)
+
+
+def cause(text: str, told: object) -> str:
+    """Return the cause that is read of a document in which a stranger says that its message is this."""
+    return document_text.parse(changed(cause=text, said={text: told})).cause
+
+
+def test_an_order_of_a_stranger_is_a_text_for_no_page_shows_its_button_here() -> None:
+    told = say("hint.resume", order=order("reset", chip=0))
+    again = cause(
+        told, {"id": told.id, "args": {"order": {"do": "reset", "args": {"chip": 0}, "text": "cmgr reset 0"}}}
+    )
+    assert isinstance(again, Sentence)
+    assert (again, list(orders_in(told)), orders_in(again)) == (told, [order("reset", chip=0)], ())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rank0 stops for x", {"id": "group.stops-for", "args": {"name": "rank1", "fault": "x"}}),
+        ("rank0 stops for x", {"id": "group.no-such-thing", "args": {"name": "rank0", "fault": "x"}}),
+        ("rank0 stops for x", {"id": "group.stops-for", "args": {"name": "rank0", "fault": {"do": 1, "args": 1}}}),
+        ("rank0 stops for x", "rank0"),
+        ("rank0 stops for x", None),
+        ("x", {"id": "fault.meaning", "args": {"meaning": ["x", "\x1b[2J"]}}),
+    ],
+)
+def test_a_message_of_a_stranger_that_says_something_else_is_none(text: str, told: object) -> None:
+    assert (cause(text, told), type(cause(text, told))) == (text, str)
+
+
+@pytest.mark.parametrize("said", [None, 3, "x", [], ["x"], {"x": {}}])
+def test_messages_of_no_form_are_passed_over(said: object) -> None:
+    assert document_text.parse(changed(said=said)) == TP4

@@ -10,7 +10,7 @@ from cmgr.fleet.appliance_text import presence_text
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp
 from cmgr.model.values.presence import MOST_AILS, Ail, Appliance, EngineNode, FleetSeen, Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.sentences.sentence import CHINESE
+from cmgr.sentences.sentence import CHINESE, in_language, orders_in
 from cmgr.view.presence import fleet, presence
 from cmgr.view.status import Own, health, state_of_service
 from cmgr.view.text import texts, together
@@ -59,9 +59,14 @@ def test_what_is_wrong_is_shown_with_what_to_type_and_comes_through_to_the_other
     found = troubles(cmgr.node)
     shown = presence(cmgr.node, "ready", NOW, found)
     assert shown.isolated == 1
-    told = f"{found[0].words} (replace or repair chip 0, then type: cmgr release 0)"
+    told = f"{found[0].words} (hint: replace or repair chip 0, then type: cmgr release 0)"
     assert told in [ail.text for ail in shown.ails]
-    assert taken(presence_text(shown, NOW)) == (shown, NOW)
+    again, at = taken(presence_text(shown, NOW))
+    assert (again, at) == (shown, NOW)
+    (said,) = [ail.text for ail in again.ails if ail.text == told]
+    assert in_language(said, CHINESE).startswith(in_language(found[0].words, CHINESE))
+    assert in_language(said, CHINESE).endswith("（提示：更换或修理芯片 0，然后输入：cmgr release 0）")
+    assert orders_in(said) == ()
 
 
 def test_no_more_than_the_most_pressing_are_shown_and_a_sentence_is_nothing_to_type() -> None:
@@ -70,7 +75,7 @@ def test_no_more_than_the_most_pressing_are_shown_and_a_sentence_is_nothing_to_t
         for n in range(MOST_AILS + 3)
     ]
     shown = presence(Cmgr().node, "degraded", NOW, found)
-    assert shown.ails[:2] == (Ail("odd ", "cmgr status"), Ail("odd  (look at it)"))
+    assert shown.ails[:2] == (Ail("odd ", "cmgr status"), Ail("odd  (hint: look at it)"))
     assert (len(shown.ails), shown.more) == (MOST_AILS, 3)
 
 

@@ -7,7 +7,7 @@ Rules:
 4. An appliance that is absent stops nothing. A round waits for it, and says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 from cmgr.frozen import replace
@@ -20,6 +20,7 @@ from cmgr.model.values.messages.commands import ReadGroup, WriteGroup
 from cmgr.model.values.messages.documents import LONGEST_WHY, Document, Entry, EntryState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import Group, GroupPhase
+from cmgr.sentences.sentence import say
 from cmgr.words import one_line, stamp
 
 LONGEST_NAME = 128
@@ -149,7 +150,7 @@ def _begun(node: Node, group: FleetGroup, document: Document, at: datetime) -> D
         round=document.round + 1,
         phase=GroupPhase.HALTING,
         by=node.engine.name,
-        cause=_line(local.cause or "a part was started without the others"),
+        cause=_line(local.cause or say("group.part-was-started-alone")),
         at=stamp(at),
         ordered=ordered,
         members=members,
@@ -201,10 +202,10 @@ def _mine(node: Node, group: FleetGroup, document: Document, at: datetime) -> En
 def _part(node: Node, group: FleetGroup, local: Group, document: Document, at: datetime) -> tuple[EntryState, str]:
     """Return how far the members here are in the round of the document, for which they are or were held."""
     if group.alone:
-        return EntryState.RUNNING, "a person has started the members here without the others"
+        return EntryState.RUNNING, say("group.members-were-started-alone")
     if document.phase is GroupPhase.STARTING:
-        held = ", ".join(_held(node, local)) if local.in_round else ""
-        return (EntryState.READY, f"starting {held}") if local.in_round else (EntryState.RUNNING, "")
+        held = sorted(node.holds[key].name for key in local.members if key in node.holds)
+        return (EntryState.READY, say("ring.starting", names=held)) if local.in_round else (EntryState.RUNNING, "")
     if observing(node):
         return EntryState.HALTED, why_idle(node)
     if not local.in_round:
@@ -217,10 +218,6 @@ def _part(node: Node, group: FleetGroup, local: Group, document: Document, at: d
         return EntryState.FAILED, obstacle.why
     stopping = any(hold.is_to_end for hold in holds)
     return (EntryState.HALTING if stopping else EntryState.HALTED), obstacle.why
-
-
-def _held(node: Node, local: Group) -> Iterator[str]:
-    yield from sorted(node.holds[key].name for key in local.members if key in node.holds)
 
 
 def _line(text: str, most: int = LONGEST_WHY) -> str:
