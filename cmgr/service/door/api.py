@@ -1,15 +1,13 @@
 """The table of everything that can be asked of the service. It routes, and the OpenAPI document is made from it."""
 
-from cmgr.config.roles import Role
 from cmgr.frozen import replace
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.openapi import document
 from cmgr.service.door.orders.chips import Orders
-from cmgr.service.door.orders.groups import GroupOrders
-from cmgr.service.door.orders.slots import SlotOrders
+from cmgr.service.door.orders.declared import CHIP, CONTAINER, declared_of
 from cmgr.service.door.pages import Pages, for_persons
 from cmgr.service.door.records import OUTCOMES
-from cmgr.service.door.routes import LANG, LINES, SVG, TEXT, Answering, Arg, Route
+from cmgr.service.door.routes import LANG, LINES, SVG, TEXT, Arg, Route
 from cmgr.service.door.shown import Shown
 
 NARROWED = (
@@ -19,16 +17,10 @@ NARROWED = (
     Arg("since", "string", "Only what went on from this long ago on: 24h, 30m."),
 )
 LIMIT = Arg("limit", "integer", "How many, the newest ones, at most 1,000; else 20.")
-WHERE = (
-    Arg("chip", "integer", "The chip's physical id; none: the machine around the chips."),
-    Arg("part", "string", "The part of the machine that has it."),
-)
 EXPORTED = (
     Arg("document", "string", "deviceinfo, cluster-device, fault-node, nodeinfo …", required=True),
     Arg("described", "boolean", "As kubectl describe cm shows it, which is no JSON."),
 )
-CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
-CONTAINER = "Its name, NAMESPACE/NAME, or id."
 
 
 def routes(answers: Answers, shown: Shown, orders: Orders, pages: Pages) -> tuple[Route, ...]:
@@ -38,6 +30,10 @@ def routes(answers: Answers, shown: Shown, orders: Orders, pages: Pages) -> tupl
     told = (replace(route, args=(*(route.args or ()), LANG)) for route in spoken)
     table = (*told, *_shown(shown), *for_persons(pages), own)
     return table
+
+
+def _orders(o: Orders) -> tuple[Route, ...]:
+    return tuple(route for part in (o, o.groups, o.slots, o.reported) for route in declared_of(part))
 
 
 EPISODE = (Arg("episode", "integer", "Its number.", required=True),)
@@ -115,95 +111,3 @@ def _shown(s: Shown) -> tuple[Route, ...]:
         Route("GET", f"/v1/{do}/text", f"{do}-text", answer, f"What cmgr {do} prints.", args, kind=TEXT)
         for do, answer in (("status", s.status), ("chips", s.chips), ("faults", s.faults))
     )
-
-
-def _orders(o: Orders) -> tuple[Route, ...]:
-    reason = Arg("reason", "string", "Why: everybody who looks is shown it.", required=True)
-    stop = Arg("stop", "boolean", "Stop the containers on its ring, and start them again afterwards.")
-    container = Arg("container", "string", CONTAINER)
-    every = Arg("all", "boolean", "Every container that was given up, and every ring that is kept back.")
-    on = Arg("on", "boolean", "Whether it begins or ends.", required=True)
-    seconds = Arg("seconds", "number", "It ends by itself after that, or after 4 h.")
-    lasts = Arg("seconds", "number", "The fault ends by itself after that, or after 60 s; 10 min at most.")
-    code = Arg("code", "string", "The fault's code, such as 80E24E00.", required=True)
-    assertion = Arg("assertion", "string", "occurred, cleared or once.", required=True)
-    trouble = Arg("trouble", "string", "Its id, as cmgr status -o json has it.")
-    noticed = Arg("all", "boolean", "Every one that waits for that.")
-    preview = Arg("preview", "boolean", "Say what would happen, and do nothing.")
-    runtime = Arg("runtime", "string", "A runtime that is gone for good, with its containers.")
-    piece = Arg("chip", "integer", "A chip that is missing, and gone for good.")
-    of_chip = Arg("chip", "integer", "A chip of the ring whose ordered reset or test waits.")
-    reboot = Arg("reboot", "boolean", "The reboot of this machine that is announced.")
-    forget = "Give a held container back to you, or call a runtime or a missing chip gone."
-    return (
-        _order("release", o.release, "End a chip's isolation.", CHIP, preview),
-        _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason, preview),
-        _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop, preview),
-        _order("test", o.test, "Test the ring of a chip.", CHIP, stop, preview),
-        _order("cancel", o.cancel, "Take back an ordered reset or test, or a reboot.", of_chip, reboot, preview),
-        _order("resume", o.resume, "Start a container again that was given up, or all.", container, every, preview),
-        _order("forget", o.forget, forget, container, runtime, piece, preview),
-        _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds, preview),
-        _order("acknowledge", o.acknowledge, "Take notice of a trouble that stays.", trouble, noticed, preview),
-        *_group_orders(o.groups, preview),
-        *_slot_orders(o.slots),
-        _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
-        _order("drill", o.drill, "Have the driver raise a real fault that breaks nothing.", CHIP, lasts, preview),
-        _order("drill-end", o.end_drill, "End the drill that is under way."),
-        Route("GET", "/v1/drill", "drilled", o.drilled, "The drill that is under way."),
-        _order("inject", o.inject, "Simulate a fault of a chip or the machine, for drills.", *WHERE, code, assertion),
-        _report(o),
-    )
-
-
-def _group_orders(o: GroupOrders, preview: Arg) -> tuple[Route, ...]:
-    name = Arg("group", "string", "The group's name.", required=True)
-    why = Arg("reason", "string", "Why; a line.")
-    return (
-        _order("group-restart", o.restart, "Stop all members of a group, and start them together.", name, why, preview),
-        _order("group-cancel", o.cancel, "Take back the restart of a group that waits.", name, preview),
-        _order(
-            "group-resume",
-            o.resume,
-            "Start what can be started of a group, without the rest.",
-            name,
-            Arg("alone", "boolean", "Where it spans appliances: without waiting for the others."),
-            Arg("without", "string", "Or: without these appliances, by name: b,c."),
-            preview,
-        ),
-    )
-
-
-def _slot_orders(o: SlotOrders) -> tuple[Route, ...]:
-    slot = Arg("slot", "string", "The slot's name.", required=True)
-    some = Arg("chips", "string", "The chips: 4,5 or 0-3.")
-    count = Arg("count", "integer", "So many free ones, where no chips are given.")
-    number = Arg("count", "integer", "How many.", required=True)
-    only = Arg("model", "string", "Only chips of this model.")
-    policy = Arg("policy", "string", "ring: all of one ring, or none; binpack or spread; else as spares.policy says.")
-    keep = Arg("seconds", "number", "Nobody else is given them for so long, an hour at most.")
-    move = Arg("stop", "boolean", "Stop what runs on it, and start it again on the other chips.")
-    return (
-        _order("slot-create", o.create, "Make a slot.", slot, some, count),
-        _order("slot-assign", o.assign, "Give a slot other chips.", slot, some, move),
-        _order("reserve", o.reserve, "Find free chips, and keep them for you.", number, only, policy, keep),
-        _order("slot-remove", o.remove, "Take a slot away that no container asks for.", slot),
-    )
-
-
-def _report(o: Orders) -> Route:
-    return Route(
-        "POST", "/v1/reports", "report", o.reported.report, "Report a fault that another program has found.",
-        (
-            Arg("id", "string", "The reporter's own name for it.", required=True),
-            Arg("code", "string", "Its code: nine digits.", required=True),
-            Arg("chips", "string", "The chips that it concerns: 0-2,5."),
-            Arg("seconds", "number", "It counts as over after that, unless it is reported again."),
-            Arg("clear", "boolean", "It is over: on these chips, or wherever it was reported."),
-        ),
-        role=Role.REPORT,
-    )  # fmt: skip
-
-
-def _order(do: str, answer: Answering, says: str, *args: Arg) -> Route:
-    return Route("POST", f"/v1/orders/{do}", do, answer, says, args)

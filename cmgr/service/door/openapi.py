@@ -20,6 +20,7 @@ from typing import (
 
 from cmgr import __version__
 from cmgr.sentences.sentence import Message
+from cmgr.service.door.orders.declared import Wish
 from cmgr.service.door.routes import JSON, SVG, TEXT, Answering, Arg, Route, Unwell
 from cmgr.words import Json
 
@@ -119,6 +120,8 @@ def _shapes(answer: Answering) -> tuple[Any, ...]:
         localns={"shapes": shapes, "slot_shapes": slot_shapes, "group_shapes": group_shapes, "one_shapes": one_shapes},
         include_extras=True,
     ).get("return")
+    if get_origin(hint) is get_origin(Wish):
+        hint = get_args(hint)[-1] | shapes.Preview
     return get_args(hint) or (hint,)
 
 

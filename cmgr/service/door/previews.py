@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from cmgr.model.scope import Scope, active_faults, in_scope, on_ring
 from cmgr.model.values.chips import ChipId
@@ -18,28 +17,25 @@ from cmgr.view.advice import called
 from cmgr.view.explain import explain
 from cmgr.view.machine import troubles as of_machine
 
-if TYPE_CHECKING:
-    from cmgr.view import shapes
 
-
-def release(node: Node, chip: ChipId) -> "shapes.Preview":
+def release(node: Node, chip: ChipId) -> Sequence[str]:
     told = [say("order.used-again", chip=chip), say("order.counted-from-zero")]
     if chip in node.chips and active_faults(node, chip):
         told.append(say("order.faults-count"))
-    return {"does": [*told]}
+    return told
 
 
-def isolate(node: Node, chip: ChipId, users: Sequence[str]) -> "shapes.Preview":
+def isolate(node: Node, chip: ChipId, users: Sequence[str]) -> Sequence[str]:
     stops = node.policy.isolation.on_isolate is OnIsolate.STOP
     told = [say("order.out-of-use", chip=chip)]
     if users:
         told.append(say("order.stopped", names=users) if stops else say("order.left-running", names=users))
-    return {"does": [*told]}
+    return told
 
 
 def emptied(
     node: Node, ring: Ring, what: str, users: tuple[Sequence[str], Sequence[str]], now: datetime
-) -> "shapes.Preview":
+) -> Sequence[str]:
     """`what`: reset or test. `users`: those that are stopped for it and started again, and those only stopped."""
     policy, chips = node.policy.reset, [*ring.chips]
     done = len(resets_within(ring, now, policy.window))
@@ -56,15 +52,15 @@ def emptied(
         told += [say("order.is-reset-number", number=done + 1, most=policy.attempts, window=policy.window)]
     else:
         told += [say("order.resets-failing", left=max(0, policy.attempts - done))]
-    return {"does": [*told]}
+    return told
 
 
-def cancel(order: ResetOrder, held: Sequence[str]) -> "shapes.Preview":
+def cancel(order: ResetOrder, held: Sequence[str]) -> Sequence[str]:
     told = [say("order.not-made", what=order.what, chip=order.chip, who=order.who)]
-    return {"does": [*told, *([say("order.starts-where-well", names=held)] if held else [])]}
+    return [*told, *([say("order.starts-where-well", names=held)] if held else [])]
 
 
-def drill(node: Node, chip: ChipId, code: str, length: timedelta) -> "shapes.Preview":
+def drill(node: Node, chip: ChipId, code: str, length: timedelta) -> Sequence[str]:
     ring, meaning = node.rings[node.chips[chip].ring], explain(code, node)
     level = node.catalog.judge(FaultCode(code), None).level
     rule = node.policy.levels[level]
@@ -85,60 +81,60 @@ def drill(node: Node, chip: ChipId, code: str, length: timedelta) -> "shapes.Pre
         told.append(say("order.nothing-reset", code=code))
     elif left:
         told.append(say("order.reset-waits", names=left))
-    return {"does": [*told, say("order.fault-ends")]}
+    return [*told, say("order.fault-ends")]
 
 
-def resume(rings: Sequence[int], containers: Sequence[str]) -> "shapes.Preview":
+def resume(rings: Sequence[int], containers: Sequence[str]) -> Sequence[str]:
     told = [say("order.rings-go-on", rings=[*map(str, rings)])] if rings else []
-    return {"does": [*told, *(say("order.starts-soon", names=[name]) for name in containers)]}
+    return [*told, *(say("order.starts-soon", names=[name]) for name in containers)]
 
 
-def group_restart(running: Sequence[str], down: Sequence[str]) -> "shapes.Preview":
+def group_restart(running: Sequence[str], down: Sequence[str]) -> Sequence[str]:
     told = [say("order.stops", names=running)] if running else []
     told += [say("order.is-down-already", names=down)] if down else []
-    return {"does": [*told, say("order.starts-together", names=sorted([*running, *down]))]}
+    return [*told, say("order.starts-together", names=sorted([*running, *down]))]
 
 
-def group_resume(ready: Sequence[str], rest: Sequence[str]) -> "shapes.Preview":
+def group_resume(ready: Sequence[str], rest: Sequence[str]) -> Sequence[str]:
     told = [say("order.starts-without-rest", names=ready)] if ready else []
-    return {"does": [*told, *(say("order.starts-when-it-can", names=[name]) for name in rest)]}
+    return [*told, *(say("order.starts-when-it-can", names=[name]) for name in rest)]
 
 
-def group_cancel(who: str, again: Sequence[str], down: Sequence[str]) -> "shapes.Preview":
+def group_cancel(who: str, again: Sequence[str], down: Sequence[str]) -> Sequence[str]:
     told = [say("order.restart-not-made", who=who)]
     told += [say("order.starts-each", names=again)] if again else []
-    return {"does": [*told, *([say("order.stays-down", names=down)] if down else [])]}
+    return [*told, *([say("order.stays-down", names=down)] if down else [])]
 
 
-def group_without(out: Sequence[str]) -> "shapes.Preview":
-    return {"does": [say("order.go-on-without", names=out), say("order.members-left", names=out)]}
+def group_without(out: Sequence[str]) -> Sequence[str]:
+    return [say("order.go-on-without", names=out), say("order.members-left", names=out)]
 
 
-def forget(node: Node, name: str, key: ContainerKey) -> "shapes.Preview":
+def forget(node: Node, name: str, key: ContainerKey) -> Sequence[str]:
     known, hold = node.containers.get(key), node.holds.get(key)
     told = [say("order.is-given-back", name=name)]
     if hold is not None and hold.attempt.command is not None:
-        return {"does": [*told, say("order.under-way")]}
+        return [*told, say("order.under-way")]
     runs = known is not None and known.running
-    return {"does": [*told, say("order.runs-on") if runs else say("order.is-down")]}
+    return [*told, say("order.runs-on") if runs else say("order.is-down")]
 
 
-def forget_runtime(runtime: str, containers: Sequence[str]) -> "shapes.Preview":
+def forget_runtime(runtime: str, containers: Sequence[str]) -> Sequence[str]:
     told = [say("order.runtime-forgotten", runtime=runtime)]
-    return {"does": [*told, *([say("order.down-until-answers", names=containers)] if containers else [])]}
+    return [*told, *([say("order.down-until-answers", names=containers)] if containers else [])]
 
 
-def forget_chip(title: str, slots: Sequence[str]) -> "shapes.Preview":
+def forget_chip(title: str, slots: Sequence[str]) -> Sequence[str]:
     told = [say("order.chip-forgotten", title=title)]
-    return {"does": [*told, *(say("order.slot-needs-another", slot=name) for name in slots)]}
+    return [*told, *(say("order.slot-needs-another", slot=name) for name in slots)]
 
 
-def maintenance(on: bool, length: timedelta | None, down: Sequence[str]) -> "shapes.Preview":
+def maintenance(on: bool, length: timedelta | None, down: Sequence[str]) -> Sequence[str]:
     if not on:
-        return {"does": [say("order.acts-again"), *([say("order.starts-soon", names=down)] if down else [])]}
+        return [say("order.acts-again"), *([say("order.starts-soon", names=down)] if down else [])]
     ends = say("order.ends-after", length=MAINTENANCE_LASTS if length is None else length)
     told = [say("order.only-records"), ends]
-    return {"does": [*told, *([say("order.down-until-then", names=down)] if down else [])]}
+    return [*told, *([say("order.down-until-then", names=down)] if down else [])]
 
 
 def acknowledgeable(node: Node) -> list[Trouble]:
@@ -146,6 +142,6 @@ def acknowledgeable(node: Node) -> list[Trouble]:
     return [*node.troubles.values(), *of_machine(node)]
 
 
-def acknowledge(node: Node, ids: Sequence[str]) -> "shapes.Preview":
+def acknowledge(node: Node, ids: Sequence[str]) -> Sequence[str]:
     troubles: Mapping[str, str] = {trouble.id: trouble.text for trouble in acknowledgeable(node)}
-    return {"does": [say("order.not-shown", trouble=troubles[id_]) for id_ in ids]}
+    return [say("order.not-shown", trouble=troubles[id_]) for id_ in ids]

@@ -36,10 +36,11 @@ from cmgr.ports import ChipDriver, Injector
 from cmgr.sentences.sentence import say
 from cmgr.service.door import previews
 from cmgr.service.door.http.peer_roles import Roles
+from cmgr.service.door.orders.declared import CHIP, CONTAINER, Wish, asked, order
 from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.orders.reports import ReportOrders
 from cmgr.service.door.orders.slots import SlotOrders
-from cmgr.service.door.routes import Request, flag_of
+from cmgr.service.door.routes import Arg, Request, flag_of
 from cmgr.service.work.drilling import Drill, Drills
 from cmgr.view import status as view
 from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
@@ -49,6 +50,14 @@ if TYPE_CHECKING:
     from cmgr.view import shapes, slot_shapes
 
 LONGEST_REASON = 200
+REASON = Arg("reason", "string", "Why: everybody who looks is shown it.", required=True)
+STOP = Arg("stop", "boolean", "Stop the containers on its ring, and start them again afterwards.")
+WHERE = (
+    Arg("chip", "integer", "The chip's physical id; none: the machine around the chips."),
+    Arg("part", "string", "The part of the machine that has it."),
+    Arg("code", "string", "The fault's code, such as 80E24E00.", required=True),
+    Arg("assertion", "string", "occurred, cleared or once.", required=True),
+)
 DRILL, LONGEST_DRILL = timedelta(seconds=60), timedelta(minutes=10)
 LONGEST_MAINTENANCE = timedelta(days=365)
 
@@ -57,7 +66,6 @@ LONGEST_MAINTENANCE = timedelta(days=365)
 class Orders:
     """Any thread; each raises `CmgrError`.
 
-    With `preview` each says what would happen, and gives no order.
     `give` returns when the order is in force; `reload` when the configuration was read.
     """
 
@@ -85,32 +93,35 @@ class Orders:
     def slots(self) -> SlotOrders:
         return SlotOrders(self.node, self.now, self.give, who)
 
-    def release(self, request: Request) -> "shapes.Released | shapes.Preview":
+    @order("release", "End a chip's isolation.", CHIP)
+    def release(self, request: Request) -> "Wish[shapes.Released]":
         chip = chip_of(request, self.node(), also=self.node().isolations)
         if chip not in self.node().isolations:
             raise CmgrError(say("error.not-isolated", chip=chip), hint="cmgr chips")
-        if flag_of(request, "preview"):
-            return previews.release(self.node(), chip)
-        self.give(ReleaseOrdered(chip, who(request)))
+        yield previews.release(self.node(), chip), ReleaseOrdered(chip, who(request))
         again = self.node().isolations.get(chip)
         return {"chip": chip, "isolated": again is not None, "reason": again.reason if again is not None else ""}
 
-    def isolate(self, request: Request) -> "shapes.Isolated | shapes.Preview":
+    @order("isolate", "Take a chip out of use.", CHIP, REASON)
+    def isolate(self, request: Request) -> "Wish[shapes.Isolated]":
         chip, reason = chip_of(request, self.node()), text_of(request, "reason")
         if len(reason) > LONGEST_REASON or not reason.isprintable():
             raise BadRequest(say("error.isolate-reason", most=LONGEST_REASON))
-        if flag_of(request, "preview"):
-            return previews.isolate(self.node(), chip, _on_chip(self.node(), chip))
-        self.give(IsolateOrdered(chip, reason, who(request)))
+        yield (
+            previews.isolate(self.node(), chip, _on_chip(self.node(), chip)),
+            IsolateOrdered(chip, reason, who(request)),
+        )
         return {"chip": chip, "reason": reason, "containers": _on_chip(self.node(), chip)}
 
-    def reset(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
+    @order("reset", "Reset the ring of a chip.", CHIP, STOP)
+    def reset(self, request: Request) -> "Wish[shapes.ResetOrdered]":
         node = self.node()
         ring = node.rings[node.chips[chip_of(request, node)].ring]
         _may_be_reset(node, ring, request, self.now())
-        return self._emptied(request, ring)
+        return (yield from self._emptied(request, ring))
 
-    def test(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
+    @order("test", "Test the ring of a chip.", CHIP, STOP)
+    def test(self, request: Request) -> "Wish[shapes.ResetOrdered]":
         node = self.node()
         chip = chip_of(request, node)
         ring = node.rings[node.chips[chip].ring]
@@ -120,9 +131,9 @@ class Orders:
         if ring.in_episode:
             why = say("error.ring-in-phase", phase=ring.phase)
             raise CmgrError(_cannot(request, why), hint=say("error.tested-by-itself"))
-        return self._emptied(request, ring)
+        return (yield from self._emptied(request, ring))
 
-    def _emptied(self, request: Request, ring: Ring) -> "shapes.ResetOrdered | shapes.Preview":
+    def _emptied(self, request: Request, ring: Ring) -> "Wish[shapes.ResetOrdered]":
         """Order what the ring has to be empty for: its reset, or its test."""
         node, what = self.node(), request.do
         chip, stop = chip_of(request, node), flag_of(request, "stop")
@@ -136,36 +147,42 @@ class Orders:
             raise CmgrError(_cannot(request, why), hint=say("error.stop-yourself", name=name))
         again = [called(node, c.key) for c in users if not (c.owner or c.auto_remove)]
         left = [called(node, c.key) for c in users if c.owner or c.auto_remove]
-        if flag_of(request, "preview"):
-            return previews.emptied(node, ring, what, (again, left), self.now())
-        self.give(ResetOrdered(chip, who(request), stop, test=what == "test"))
+        yield (
+            previews.emptied(node, ring, what, (again, left), self.now()),
+            ResetOrdered(chip, who(request), stop, test=what == "test"),
+        )
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": again, "left": left}
 
-    def cancel(self, request: Request) -> "shapes.ResetOrdered | slot_shapes.RebootCancelled | shapes.Preview":
+    @order(
+        "cancel", "Take back an ordered reset or test, or a reboot.",
+        Arg("chip", "integer", "A chip of the ring whose ordered reset or test waits."),
+        Arg("reboot", "boolean", "The reboot of this machine that is announced."),
+    )  # fmt: skip
+    def cancel(self, request: Request) -> "Wish[shapes.ResetOrdered | slot_shapes.RebootCancelled]":
         if flag_of(request, "reboot"):
-            return self._cancel_reboot(request)
+            return (yield from self._cancel_reboot(request))
         node = self.node()
         chip = chip_of(request, node)
         ring = node.rings[node.chips[chip].ring]
-        order = waiting_order(node, ring)
-        if order is None:
+        waits = waiting_order(node, ring)
+        if waits is None:
             raise CmgrError(say("error.no-order-waits", chip=chip), hint="cmgr status")
         held = [called(node, hold.key) for hold in holds_on(node, ring)]
-        if flag_of(request, "preview"):
-            return previews.cancel(order, held)
-        self.give(ResetOrdered(chip, who(request), back=True))
+        yield previews.cancel(waits, held), ResetOrdered(chip, who(request), back=True)
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held, "left": []}
 
-    def _cancel_reboot(self, request: Request) -> "slot_shapes.RebootCancelled | shapes.Preview":
+    def _cancel_reboot(self, request: Request) -> "Wish[slot_shapes.RebootCancelled]":
         known = self.node().reboot
         if known is None or not known.under_way:
             raise CmgrError(say("error.no-reboot-waits"), hint="cmgr status")
-        if flag_of(request, "preview"):
-            return {"does": [say("order.no-reboot", what=known.what)]}
-        self.give(RebootCancelOrdered(who(request)))
+        yield [say("order.no-reboot", what=known.what)], RebootCancelOrdered(who(request))
         return {"reboot": False, "what": known.what}
 
-    def drill(self, request: Request) -> "slot_shapes.Drill | shapes.Preview":
+    @order(
+        "drill", "Have the driver raise a real fault that breaks nothing.", CHIP,
+        Arg("seconds", "number", "The fault ends by itself after that, or after 60 s; 10 min at most."),
+    )  # fmt: skip
+    def drill(self, request: Request) -> "Wish[slot_shapes.Drill]":
         node = self.node()
         chip, length = chip_of(request, node), _length(request) or DRILL
         if length > LONGEST_DRILL:
@@ -174,28 +191,30 @@ class Orders:
         _may_be_reset(node, ring, request, self.now())
         if why := chip_blocker(node, chip) or (say("error.ring-in-episode") if ring.in_episode else ""):
             raise CmgrError(_cannot(request, why), hint="cmgr status")
-        code = self.drills.fault_of(chip).code
-        if flag_of(request, "preview"):
-            return previews.drill(node, chip, code, length)
+        yield previews.drill(node, chip, self.drills.fault_of(chip).code, length), None
         return _told(self.drills.begin(node.chips[chip], length, who(request)))
 
+    @asked("drill-end", "End the drill that is under way.")
     def end_drill(self, request: Request) -> "slot_shapes.Drill":
         return _told(self.drills.end(who(request)))
 
+    @asked("drilled", "The drill that is under way.", method="GET", path="/v1/drill")
     def drilled(self, _request: Request) -> "slot_shapes.Drill":
         return _told(self.drills.now)
 
-    def resume(self, request: Request) -> "shapes.Resumed | shapes.AllResumed | shapes.Preview":
+    @order(
+        "resume", "Start a container again that was given up, or all.", Arg("container", "string", CONTAINER),
+        Arg("all", "boolean", "Every container that was given up, and every ring that is kept back."),
+    )  # fmt: skip
+    def resume(self, request: Request) -> "Wish[shapes.Resumed | shapes.AllResumed]":
         if flag_of(request, "all"):
-            return self._resume_all(request)
+            return (yield from self._resume_all(request))
         key = held(request, self.node())
         name = called(self.node(), key)
-        if flag_of(request, "preview"):
-            return previews.resume((), (name,))
-        self.give(ResumeOrdered(key, who(request)))
+        yield previews.resume((), (name,)), ResumeOrdered(key, who(request))
         return {"container": name}
 
-    def _resume_all(self, request: Request) -> "shapes.AllResumed | shapes.Preview":
+    def _resume_all(self, request: Request) -> "Wish[shapes.AllResumed]":
         node = self.node()
         kept: list[int] = sorted(node.restraint.kept)
         failed = {key for key, hold in node.holds.items() if hold.state is HoldState.FAILED}
@@ -203,23 +222,25 @@ class Orders:
         given_up = sorted(called(node, key) for key in failed)
         if not kept and not given_up:
             raise CmgrError(say("error.nothing-to-resume"), hint="cmgr status")
-        if flag_of(request, "preview"):
-            return previews.resume(kept, given_up)
-        self.give(ResumeAllOrdered(who(request)))
+        yield previews.resume(kept, given_up), ResumeAllOrdered(who(request))
         return {"rings": kept, "containers": given_up}
 
+    @order(
+        "forget", "Give a held container back to you, or call a runtime or a missing chip gone.",
+        Arg("container", "string", CONTAINER),
+        Arg("runtime", "string", "A runtime that is gone for good, with its containers."),
+        Arg("chip", "integer", "A chip that is missing, and gone for good."),
+    )  # fmt: skip
     def forget(
         self, request: Request
-    ) -> "shapes.Forgotten | shapes.RuntimeForgotten | slot_shapes.ChipForgotten | shapes.Preview":
+    ) -> "Wish[shapes.Forgotten | shapes.RuntimeForgotten | slot_shapes.ChipForgotten]":
         if request.args.get("runtime") is not None:
-            return self._forget_runtime(request)
+            return (yield from self._forget_runtime(request))
         if request.args.get("chip") is not None:
-            return self._forget_chip(request)
+            return (yield from self._forget_chip(request))
         node = self.node()
         key = held(request, node, forgettable)
-        if flag_of(request, "preview"):
-            return previews.forget(node, called(node, key), key)
-        self.give(ForgetOrdered(key, who(request)))
+        yield previews.forget(node, called(node, key), key), ForgetOrdered(key, who(request))
         known, hold = node.containers.get(key), node.holds.get(key)
         return {
             "container": called(node, key),
@@ -227,7 +248,7 @@ class Orders:
             "under_way": hold is not None and hold.attempt.command is not None,
         }
 
-    def _forget_runtime(self, request: Request) -> "shapes.RuntimeForgotten | shapes.Preview":
+    def _forget_runtime(self, request: Request) -> "Wish[shapes.RuntimeForgotten]":
         node, runtime = self.node(), text_of(request, "runtime")
         state = node.runtimes.get(runtime)
         if state is None and runtime not in known_runtimes(node):
@@ -235,35 +256,40 @@ class Orders:
         if state is not None and not state.why_down:
             raise CmgrError(say("error.runtime-answers", runtime=runtime), hint="cmgr status")
         held = sorted(h.name for h in (*node.holds.values(), *node.kept_holds.values()) if h.key.runtime == runtime)
-        if flag_of(request, "preview"):
-            return previews.forget_runtime(runtime, held)
-        self.give(RuntimeForgetOrdered(runtime, who(request)))
+        yield previews.forget_runtime(runtime, held), RuntimeForgetOrdered(runtime, who(request))
         return {"runtime": runtime, "containers": held}
 
-    def _forget_chip(self, request: Request) -> "slot_shapes.ChipForgotten | shapes.Preview":
+    def _forget_chip(self, request: Request) -> "Wish[slot_shapes.ChipForgotten]":
         node = self.node()
         chip = chip_of(request, node, also=node.missing)
         if chip not in node.missing:
             raise CmgrError(say("error.chip-is-there", chip=chip), hint=say("error.to-isolate", chip=chip))
         slots = sorted(name for name, slot in node.slots.items() if chip in slot.chips)
-        if flag_of(request, "preview"):
-            return previews.forget_chip(node.missing[chip].title, slots)
-        self.give(ChipForgetOrdered(chip, who(request)))
+        yield previews.forget_chip(node.missing[chip].title, slots), ChipForgetOrdered(chip, who(request))
         return {"chip": chip, "piece": one_line(node.missing[chip].title), "slots": slots}
 
-    def maintenance(self, request: Request) -> "shapes.MaintenanceOrdered | shapes.Preview":
+    @order(
+        "maintenance", "Record recoveries and act on none, or act again.",
+        Arg("on", "boolean", "Whether it begins or ends.", required=True),
+        Arg("seconds", "number", "It ends by itself after that, or after 4 h."),
+    )  # fmt: skip
+    def maintenance(self, request: Request) -> "Wish[shapes.MaintenanceOrdered]":
         on = flag_of(request, "on")
         if not on and self.node().maintenance is None:
             raise CmgrError(say("error.no-maintenance"), hint="cmgr status")
         length = _length(request) if on else None
-        if flag_of(request, "preview"):
-            return previews.maintenance(on, length, _held_down(self.node()))
-        self.give(MaintenanceOrdered(on, who(request), self.now() + length if length is not None else None))
+        ends = self.now() + length if length is not None else None
+        yield previews.maintenance(on, length, _held_down(self.node())), MaintenanceOrdered(on, who(request), ends)
         node = self.node()
         until = node.maintenance.until if node.maintenance is not None else None
         return {"on": on, "until": None if until is None else stamp(until), "held": _held_down(node)}
 
-    def acknowledge(self, request: Request) -> "shapes.Acknowledged | shapes.Preview":
+    @order(
+        "acknowledge", "Take notice of a trouble that stays.",
+        Arg("trouble", "string", "Its id, as cmgr status -o json has it."),
+        Arg("all", "boolean", "Every one that waits for that."),
+    )  # fmt: skip
+    def acknowledge(self, request: Request) -> "Wish[shapes.Acknowledged]":
         known = {trouble.id: trouble for trouble in previews.acknowledgeable(self.node())}
         if flag_of(request, "all"):
             ids = sorted(id_ for id_, trouble in known.items() if trouble.stays)
@@ -276,14 +302,14 @@ class Orders:
             raise NotThere(say("error.no-trouble", id=repr(ids[0][:80])), hint=say("error.others-end"))
         if not meant.stays:
             raise CmgrError(say("error.ends-by-itself", id=repr(ids[0])), hint=meant.hint)
-        if flag_of(request, "preview"):
-            return previews.acknowledge(self.node(), ids)
-        self.give(AcknowledgeOrdered(tuple(ids), who(request)))
+        yield previews.acknowledge(self.node(), ids), AcknowledgeOrdered(tuple(ids), who(request))
         return {"troubles": ids}
 
+    @asked("reload", "Have the configuration and fault tables read again.")
     def read_anew(self, request: Request) -> "shapes.Reloaded":
         return self.reload(who(request))
 
+    @asked("inject", "Simulate a fault of a chip or the machine, for drills.", *WHERE)
     def inject(self, request: Request) -> "slot_shapes.Injected":
         code = text_of(request, "code")
         chip = chip_of(request, self.node()) if "chip" in request.args else None

@@ -14,14 +14,16 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.sentences.sentence import say
 from cmgr.service.door import previews
-from cmgr.service.door.routes import Request, flag_of
+from cmgr.service.door.orders.declared import Wish, order
+from cmgr.service.door.routes import Arg, Request, flag_of
 from cmgr.view.advice import called, idle_hint
 from cmgr.view.groups import names
 
 if TYPE_CHECKING:
-    from cmgr.view import group_shapes, shapes
+    from cmgr.view import group_shapes
 
 LONGEST_REASON = 200
+GROUP = Arg("group", "string", "The group's name.", required=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,11 @@ class GroupOrders:
     give: Callable[[Ordered], None]
     who: Callable[[Request], str]
 
-    def restart(self, request: Request) -> "group_shapes.GroupRestarted | shapes.Preview":
-        """Stop all members, and start them together."""
+    @order(
+        "group-restart", "Stop all members of a group, and start them together.",
+        GROUP, Arg("reason", "string", "Why; a line."),
+    )  # fmt: skip
+    def restart(self, request: Request) -> "Wish[group_shapes.GroupRestarted]":
         name = there(request, self.node(), "restart")
         why = request.args.get("reason") or ""
         if not isinstance(why, str) or len(why) > LONGEST_REASON or not why.isprintable():
@@ -42,16 +47,15 @@ class GroupOrders:
         found = [c for c in members_of(self.node(), name) if is_coupled(self.node(), c) and not blocks_its_group(c)]
         if not found:
             raise CmgrError(_cannot("restart", name, say("error.must-stop-none")), hint="cmgr group")
-        if flag_of(request, "preview"):
-            run = [called(self.node(), c.key) for c in found if c.running]
-            return previews.group_restart(run, [called(self.node(), c.key) for c in found if not c.running])
-        self.give(GroupRestartOrdered(name, self.who(request), why.strip()))
+        run = [called(self.node(), c.key) for c in found if c.running]
+        down = [called(self.node(), c.key) for c in found if not c.running]
+        yield previews.group_restart(run, down), GroupRestartOrdered(name, self.who(request), why.strip())
         group = self.node().groups.get(name)
         told = [called(self.node(), container.key) for container in found]
         return {"group": name, "round": group.round if group is not None else 0, "containers": told}
 
-    def cancel(self, request: Request) -> "group_shapes.GroupResumed | shapes.Preview":
-        """Take back the restart that waits."""
+    @order("group-cancel", "Take back the restart of a group that waits.", GROUP)
+    def cancel(self, request: Request) -> "Wish[group_shapes.GroupResumed]":
         node, name = self.node(), there(request, self.node(), "cancel")
         group = node.groups.get(name)
         if group is None or not group.can_be_taken_back:
@@ -61,30 +65,31 @@ class GroupOrders:
             raise CmgrError(say("error.no-restart-waits", group=name), hint=hint)
         down = [h for h in self._held(name) if h.cause is Cause.GROUP and h.state is not HoldState.TO_STOP]
         told = sorted(called(node, hold.key) for hold in down if hold.key not in group.taken)
-        if flag_of(request, "preview"):
-            return previews.group_cancel(group.ordered, told, sorted(called(node, key) for key in group.taken))
-        self.give(GroupRestartOrdered(name, self.who(request), back=True))
+        yield (
+            previews.group_cancel(group.ordered, told, sorted(called(node, key) for key in group.taken)),
+            GroupRestartOrdered(name, self.who(request), back=True),
+        )
         return {"group": name, "waiting": told}
 
-    def resume(self, request: Request) -> "group_shapes.GroupResumed | shapes.Preview":
-        """Start what can be started, without waiting for the others."""
+    @order(
+        "group-resume", "Start what can be started of a group, without the rest.", GROUP,
+        Arg("alone", "boolean", "Where it spans appliances: without waiting for the others."),
+        Arg("without", "string", "Or: without these appliances, by name: b,c."),
+    )  # fmt: skip
+    def resume(self, request: Request) -> "Wish[group_shapes.GroupResumed]":
         name = there(request, self.node(), "resume")
         self._acts("resume", name)
         alone, without = flag_of(request, "alone"), self._without(request, name)
         held = self._held(name)
         if without:
-            if flag_of(request, "preview"):
-                return previews.group_without(sorted(without))
-            self.give(GroupResumeOrdered(name, self.who(request), without=without))
+            yield previews.group_without(sorted(without)), GroupResumeOrdered(name, self.who(request), without=without)
             return {"group": name, "waiting": []}
         if not held:
             raise CmgrError(_cannot("resume", name, say("error.no-member-held")), hint=f"cmgr group {name}")
         self._may_resume(name, held)
-        if flag_of(request, "preview"):
-            ready = sorted(called(self.node(), h.key) for h in held if can_start(self.node(), h))
-            rest = sorted(called(self.node(), h.key) for h in held if h.is_down)
-            return previews.group_resume(ready, [member for member in rest if member not in ready])
-        self.give(GroupResumeOrdered(name, self.who(request), alone=alone))
+        ready = sorted(called(self.node(), h.key) for h in held if can_start(self.node(), h))
+        rest = sorted({called(self.node(), h.key) for h in held if h.is_down} - {*ready})
+        yield previews.group_resume(ready, rest), GroupResumeOrdered(name, self.who(request), alone=alone)
         group = self.node().groups.get(name)
         out = group.out if group is not None else frozenset()
         return {"group": name, "waiting": sorted(called(self.node(), key) for key in out if key in self.node().holds)}

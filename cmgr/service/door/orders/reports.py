@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.config.reporters import Reporter, Reports
+from cmgr.config.roles import Role
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
@@ -16,7 +17,8 @@ from cmgr.model.values.node import Node
 from cmgr.sentences.sentence import parts, say
 from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.chip_list import chips_in
-from cmgr.service.door.routes import Request
+from cmgr.service.door.orders.declared import asked
+from cmgr.service.door.routes import Arg, Request
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -38,6 +40,15 @@ class ReportOrders:
     settings: Callable[[], Reports]
     roles: Roles
 
+    @asked(
+        "report", "Report a fault that another program has found.",
+        Arg("id", "string", "The reporter's own name for it.", required=True),
+        Arg("code", "string", "Its code: nine digits.", required=True),
+        Arg("chips", "string", "The chips that it concerns: 0-2,5."),
+        Arg("seconds", "number", "It counts as over after that, unless it is reported again."),
+        Arg("clear", "boolean", "It is over: on these chips, or wherever it was reported."),
+        path="/v1/reports", role=Role.REPORT,
+    )  # fmt: skip
     def report(self, request: Request) -> "slot_shapes.ReportTaken":
         """Book a fault that a program reports, or that it is over."""
         mine = self._sources(request)

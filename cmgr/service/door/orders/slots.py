@@ -18,12 +18,16 @@ from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.slots import LONGEST_RESERVATION, NAME, slots_of
 from cmgr.sentences.sentence import say
 from cmgr.service.door.orders.chip_list import chips_in
-from cmgr.service.door.routes import Request
+from cmgr.service.door.orders.declared import asked
+from cmgr.service.door.routes import Arg, Request
 from cmgr.view.advice import called
 from cmgr.words import stamp
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
+
+SLOT_NAME = Arg("slot", "string", "The slot's name.", required=True)
+CHIPS = Arg("chips", "string", "The chips: 4,5 or 0-3.")
 
 MOST = 64
 """As many chips as a machine can have."""
@@ -41,6 +45,10 @@ class SlotOrders:
     give: Callable[[Ordered], None]
     who: Callable[[Request], str]
 
+    @asked(
+        "slot-create", "Make a slot.", SLOT_NAME, CHIPS,
+        Arg("count", "integer", "So many free ones, where no chips are given."),
+    )  # fmt: skip
     def create(self, request: Request) -> "slot_shapes.SlotMade":
         name = _name(request)
         chips, count = _chips(request), request.args.get("count")
@@ -58,6 +66,10 @@ class SlotOrders:
             raise CmgrError(_cannot(request, name, _too_few(self.node())), hint="cmgr chips")
         return {"slot": name, "chips": sorted(made.chips), "device": f"{SLOT}{name}"}
 
+    @asked(
+        "slot-assign", "Give a slot other chips.", SLOT_NAME, CHIPS,
+        Arg("stop", "boolean", "Stop what runs on it, and start it again on the other chips."),
+    )  # fmt: skip
     def assign(self, request: Request) -> "slot_shapes.SlotAssigned":
         container = self._on_no_slot(request)
         if container is not None:
@@ -110,6 +122,12 @@ class SlotOrders:
         self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
         return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running and not back else []}
 
+    @asked(
+        "reserve", "Find free chips, and keep them for you.", Arg("count", "integer", "How many.", required=True),
+        Arg("model", "string", "Only chips of this model."),
+        Arg("policy", "string", "ring: all of one ring, or none; binpack or spread; else as spares.policy says."),
+        Arg("seconds", "number", "Nobody else is given them for so long, an hour at most."),
+    )  # fmt: skip
     def reserve(self, request: Request) -> "slot_shapes.Reserved":
         """Return free chips, and keep them for who asks where that is wished."""
         count, seconds = request.args.get("count"), request.args.get("seconds")
@@ -133,6 +151,7 @@ class SlotOrders:
         until = None if seconds is None else stamp(asked.until)
         return {"available": [*chips], "numbers": numbers, "until": until}
 
+    @asked("slot-remove", "Take a slot away that no container asks for.", SLOT_NAME)
     def remove(self, request: Request) -> "slot_shapes.SlotRemoved":
         name = self._there(request)
         names = [called(self.node(), container.key) for container in users_of(self.node(), name)]
