@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Protocol, Self
 
 from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
@@ -48,7 +48,8 @@ class Limits:
 class Listener(Protocol):
     """The one who is told of a daemon's comings and goings; on the follower's thread."""
 
-    def up(self, restarted: bool) -> None: ...
+    def up(self, restarted: bool, came: datetime | None) -> None:
+        """Hear that events flow, of a new daemon where it has restarted; `came`: then, and not just now."""
 
     def down(self, why: str) -> None: ...
 
@@ -61,9 +62,9 @@ class Comings:
         self._flow = known.flow
         self._tell = tell
 
-    def up(self, restarted: bool) -> None:
+    def up(self, restarted: bool, came: datetime | None) -> None:
         self._flow(True)
-        self._tell(facts.RuntimeUp(self._runtime, restarted=restarted))
+        self._tell(facts.RuntimeUp(self._runtime, restarted, came))
 
     def down(self, why: str) -> None:
         self._flow(False)
@@ -81,6 +82,7 @@ class Follower(ABC):
         self._up = False
         self._told_down = False
         self._restarted = False
+        self._came: datetime | None = None
         self._threads = [threading.Thread(target=self._run, name=thread, daemon=True)]
 
     @abstractmethod
@@ -132,15 +134,17 @@ class Follower(ABC):
         """Note that events flow. Return whether that is news."""
         if self._up or self.closed:
             return False
-        restarted, self._restarted, self._told_down = self._restarted, False, False
+        restarted, came = self._restarted, self._came
+        self._restarted, self._came, self._told_down = False, None, False
         with self._changed:
             self._up = True
             self._changed.notify_all()
-        self._comings.up(restarted)
+        self._comings.up(restarted, came)
         return True
 
     def _lost(self, error: ContainerError) -> None:
-        self._restarted = self._restarted or self._has_died(error)
+        if self._has_died(error):
+            self._restarted, self._came = True, None
         self._up = False
         if not self._told_down and not self.closed:
             self._told_down = True

@@ -98,7 +98,7 @@ def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
         _take_on(turn, fact.runtime)
     if state is None:
         return
-    restarted = turn.at if fact.restarted else state.restarted
+    restarted = min(fact.came or turn.at, turn.at) if fact.restarted else state.restarted
     turn.put_runtime(replace(state, why_down="", flows=turn.at, restarted=restarted, ask_at=None, failures=0))
     turn.ask_list(fact.runtime, f"{fact.runtime} is there", not_older=turn.at)
     if fact.restarted:

@@ -22,6 +22,9 @@ _PAST = 600 * 10**9
 _KEPT = 256
 """So many events of all kinds does dockerd keep, from its start on: where there are fewer, its whole life is known."""
 
+_ALONG = timedelta(seconds=1)
+"""What a daemon that comes ends without a word ends within this of what it tells of."""
+
 _WARM = 8
 
 _LONGEST_LINE = 2**20
@@ -45,12 +48,16 @@ class Event:
         """Whether somebody who had ordered an end would have been told of. Podman tells of no such order."""
         return _PODMANS not in self.attributes
 
+    @property
+    def when(self) -> datetime:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.at // 1000)
+
     def exit(self) -> Exit | None:
         """Return how a container ended, as the event of its death tells it."""
         code = self.attributes.get("exitCode", "")
         if not re.fullmatch(r"-?[0-9]{1,10}", code):
             return None
-        return Exit(int(code), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.at // 1000))
+        return Exit(int(code), self.when)
 
 
 def parsed(line: bytes) -> Event | None:
@@ -140,10 +147,12 @@ class Watcher(following.Follower):
         # The events of a daemon that has just come look like orders, and nobody gave any.
         told, whole = ([], False) if self._restarted else self._past(now)
         events = [event for line in told if line and (event := parsed(line)) is not None]
-        swept = _ended_unbegun(events) if whole else set()
+        swept = _ended_unbegun(events) if whole else {}
         if swept and self._lives_on():
-            swept = set()
-        self._restarted = self._restarted or bool(swept)
+            swept = {}
+        if swept:
+            # It can have come long before us: what was started since then was not started by it as it came.
+            self._restarted, self._came = True, max(swept.values()) + _ALONG
         for event in events:
             if event.id not in swept:
                 self._listener.past(event)
@@ -183,15 +192,15 @@ class Watcher(following.Follower):
         super()._lost(error)
 
 
-def _ended_unbegun(events: Iterable[Event]) -> set[str]:
-    """Return the containers that ended before any start of them was told: this daemon found them running."""
-    begun, found = set[str](), set[str]()
+def _ended_unbegun(events: Iterable[Event]) -> dict[str, datetime]:
+    """Return when each container ended that did before any start of it was told: this daemon found it running."""
+    begun, found = set[str](), dict[str, datetime]()
     for event in events:
         if event.action == "start":
             begun.add(event.id)
-            found.discard(event.id)
+            found.pop(event.id, None)
         elif event.action in ("kill", "die") and event.blames and event.id not in begun:
-            found.add(event.id)
+            found[event.id] = event.when
     return found
 
 

@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 from cmgr.errors import ContainerError, ContainerGone
 from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
@@ -51,11 +52,12 @@ class Teller(Comings):
         self._begun: set[str] = set()
         self._gone_since: float | None = None
 
-    def up(self, restarted: bool) -> None:
+    def up(self, restarted: bool, came: datetime | None) -> None:
         self._begun.clear()
         self._gone_since = None
-        self._back = time.monotonic() if restarted else float("-inf")
-        super().up(restarted)
+        # Who came long ago has swept before anything that this stream tells.
+        self._back = time.monotonic() if restarted and came is None else float("-inf")
+        super().up(restarted, came)
 
     def past(self, event: Event) -> None:
         """Learn whose deaths were asked for; whose were not is not certain, for Docker forgets old events."""

@@ -4,6 +4,7 @@ The look may come late, though, and systemd has unloaded the unit by then: its l
 """
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 
 from cmgr.errors import ContainerError
 from cmgr.host.bus import MANAGER, PROPERTIES, Bus, Signal, object_path, values
@@ -65,8 +66,8 @@ class _Comings:
     def __init__(self, tell: Callable[[RuntimeFact], None]) -> None:
         self._tell = tell
 
-    def up(self, restarted: bool) -> None:
-        self._tell(RuntimeUp(NAME, restarted=restarted))
+    def up(self, restarted: bool, came: datetime | None) -> None:
+        self._tell(RuntimeUp(NAME, restarted, came))
 
     def down(self, why: str) -> None:
         self._tell(RuntimeDown(NAME, why))

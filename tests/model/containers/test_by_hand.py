@@ -1,6 +1,7 @@
 """Others who act meanwhile: they start, stop and remove containers, restart a runtime's daemon."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -231,6 +232,13 @@ def test_one_that_the_daemon_had_started_is_held_on_unless_a_person_has_stopped_
     cmgr.truth[key("a")] = container("a", 0, run="by the daemon", running=False, exit=end)
     cmgr.wait(70)
     assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], held)
+
+
+def test_a_start_of_now_is_by_hand_though_the_news_of_a_daemon_that_came_long_ago_is_new() -> None:
+    cmgr = waiting()
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True, came=cmgr.now - timedelta(minutes=3)))
+    assert names(cmgr.starts_by_hand("a")) == []
+    assert cmgr.held() == []
 
 
 @pytest.mark.parametrize(("restarted", "later"), [(True, 11), (False, 1)])

@@ -190,7 +190,7 @@ def test_an_end_is_told_though_a_list_without_the_container_came_before_it() -> 
         raise ContainerGone(f"cannot find {id_}")
 
     teller = Teller(look, known, deaths, told.append, lambda: True)
-    teller.up(restarted=False)
+    teller.up(restarted=False, came=None)
     web = Container(ContainerKey("docker", "", "c"), "web", running=True)
     known.put("c", Described(web, 15, "running", True), known.ticket())
     deaths.keep(known.keep((), known.ticket()))

@@ -105,10 +105,14 @@ class RuntimeFound:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeUp:
-    """The runtime's events flow (again). Some may have been missed before. `restarted`: its daemon is a new one."""
+    """The runtime's events flow (again). Some may have been missed before.
+
+    `restarted`: its daemon is a new one, which came up then (`came`), or just now where nothing tells.
+    """
 
     runtime: str
     restarted: bool = False
+    came: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
