@@ -232,14 +232,14 @@ class Turn:
     def remember_trouble(self, trouble: Trouble) -> None:
         """Have it told until `end_trouble`, or until a person acknowledges it. A known one keeps its beginning.
 
-        It is said in the timeline when it is new, or its few words are.
+        It is said in the timeline when it is new, or its words are: where a damaged file was kept is known later.
         """
         known = self.node.troubles.get(trouble.key)
         met = replace(trouble, since=known.since if known is not None else trouble.since or self.at)
         if known == met:
             return
         self.node = replace(self.node, troubles={**self.node.troubles, met.key: met})
-        if known is None or known.text != met.text:
+        if known is None or known.words != met.words:
             self.note(NoteKind.WARNING, met.words, self.node.rings.get(met.ring) if met.ring is not None else None)
 
     def end_trouble(self, kind: TroubleKind, about: str) -> None:

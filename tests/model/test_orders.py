@@ -10,6 +10,7 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, Cmgr, container, died, key, names
 
 WHO = "uid 0 (root)"
@@ -192,3 +193,13 @@ def test_what_was_forgotten_in_one_episode_is_cared_for_in_the_next() -> None:
     cmgr.run()
     cmgr.starts_by_hand("a")
     assert names(cmgr.fault(0, RESET)) == ["a"]
+
+
+def test_a_trouble_that_stays_is_told_again_once_more_is_known_of_it_and_not_each_time_that_it_is_met() -> None:
+    cmgr = Cmgr()
+    found = Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", "page 7 is torn", stays=True)
+    kept = replace(found, why="it is kept as cmgr.db.damaged")
+    for met in (found, found, kept, kept):
+        cmgr.tell(facts.TroubleMet(met))
+    told = [note for note in cmgr.notes(NoteKind.WARNING) if "damaged" in note]
+    assert told == [found.words, kept.words]
