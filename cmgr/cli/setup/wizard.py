@@ -57,7 +57,7 @@ def setup(options: SetupOptions) -> int:
     if asks:
         given |= wishes.typed(config, node, given)
     answers = _whole(before, {dozen.STRATEGY: str(wishes.proposed(config, node)), **given})
-    text = dozen.text(answers)
+    text = dozen.text(answers, language_of(locale()))
     policy = read_back(text).policy()
     out.told(["", say("setup.with-containers", strategy=policy.strategy)])
     future = None if node is None else whom.under(node, policy)
@@ -74,7 +74,8 @@ def setup(options: SetupOptions) -> int:
 
 def _show_what_is_written(path: Path, answers: Answers) -> None:
     out.told(["", say("setup.is-to-say", path=str(path)), ""])
-    out.lines([*dozen.body({k: v for k, v in answers.items() if k in dozen.ASKED}), ""])
+    asked = {key: answer for key, answer in answers.items() if key in dozen.ASKED}
+    out.lines([*dozen.body(asked, language_of(locale())), ""])
     if rest := sorted(answers.keys() - dozen.ASKED.keys()):
         out.told([say("setup.as-now", names=rest), ""])
 
@@ -125,7 +126,7 @@ def _list(value: object) -> list[object]:
 
 def _write(path: Path, text: str) -> None:
     try:
-        former = path.read_text() if path.exists() else text
+        former = path.read_text("utf-8") if path.exists() else text
         if former != text:
             today = path.with_name(f"{path.name}.{source.now():%Y%m%d}")
             names = (today if n == 1 else today.with_name(f"{today.name}-{n}") for n in count(1))

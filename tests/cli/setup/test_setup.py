@@ -23,6 +23,7 @@ from tests.cli.scenes import NOTES
 from tests.config.support import written
 from tests.config.template import template
 from tests.config.test_template import uncommented
+from tests.sentences.test_catalogs import HAN
 from tests.support.picture import key, machine, running
 
 
@@ -236,6 +237,31 @@ def test_without_a_file_a_dozen_lines_are_written(home: Home) -> None:
     assert len(lines) <= 12
     assert now(home) == replace(Config(), strategy=Strategy.RING)
     assert kept(home) == []
+
+
+def test_where_the_locale_is_chinese_so_are_the_comments_and_all_is_set_as_in_english(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("setup", "--yes", "--strategy", "ringRecover", "--socket", str(home.socket))
+    home.config.unlink()
+    assert home.here(*words).code == 0
+    english, was = comments(home.config), now(home)
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert home.here(*words).code == 0
+    chinese = comments(home.config)
+    assert now(home) == was
+    assert [each for each in chinese if each in english] == [
+        "#[[alarms.receivers]]",
+        '#url = "https://alarms.example/cmgr"',
+    ]
+    assert all(HAN.search(each) for each in chinese if each not in english)
+    assert len(chinese) == len(english) == 11
+    assert home.here(*words).code == 0
+    assert len(kept(home)) == 1, "of English"
+
+
+def comments(file: Path) -> list[str]:
+    return sorted(line[line.index("#") :] for line in file.read_text("utf-8").splitlines() if "#" in line)
 
 
 def test_a_service_that_goes_by_another_file_is_told(service: Home) -> None:
