@@ -95,7 +95,7 @@ LONGEST, DEEPEST = 1 << 14, 12
 """So many bytes, and so many levels of JSON, another program's message may have."""
 
 _UNSAYABLE = ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError
-"""What is raised where a message or its arguments are none of ours."""
+"""The errors of messages and arguments that are none of ours."""
 
 _LARGEST = 1 << 53
 """Beyond that a number is another one in JavaScript."""
