@@ -1,7 +1,9 @@
 """The commands by name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
+from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -14,6 +16,7 @@ from cmgr.cli import options as own_options
 from cmgr.cli.options import Output, command
 from cmgr.cli.text import out
 from cmgr.cli.text.others import OTHERS
+from cmgr.errors import ConfigError, ServiceDown
 from cmgr.sentences.sentence import say
 
 EPILOG = "Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong."
@@ -133,5 +136,24 @@ def app_of(words: Sequence[str] = ()) -> typer.Typer:
         module, work, options = COMMANDS[name]
         loaded = import_module(f"cmgr.cli.{module}")
         kind = getattr(loaded, options, None) or getattr(own_options, options)
-        app.command(name)(command(getattr(loaded, work), kind, vars(complete)))
+        app.command(name)(command(_told_all(getattr(loaded, work)), kind, vars(complete)))
     return app
+
+
+def _told_all(work: Callable[[Any], int | None]) -> Callable[[Any], int | None]:
+    """Return the same command, but that whoever is not answered hears what `cmgr status` knows of the service."""
+
+    @wraps(work)
+    def done(options: Any) -> int | None:
+        try:
+            return work(options)
+        except ServiceDown as why:
+            from cmgr.cli import source
+
+            if not isinstance(options, own_options.Common):
+                raise
+            with suppress(ConfigError):  # A mistake in it keeps nobody from hearing that nobody answers.
+                why = source.known_better(source.configuration(options), why)
+            raise why from None
+
+    return done

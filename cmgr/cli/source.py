@@ -189,7 +189,7 @@ def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:
         config = configuration(common)
         if not _there(database_of(config)):
             raise
-        hangs, why = isinstance(why, ServiceHangs), _known_better(config, why)
+        hangs, why = isinstance(why, ServiceHangs), known_better(config, why)
         with opened(common) as database:
             value = spoken(common, stead(config, database, why))
         if hangs:
@@ -197,7 +197,7 @@ def either(common: Common | Asked, do: str, stead: Stead) -> Told[Any]:
         return Told(value, DATABASE if why.pid is None else UNHEARD)
 
 
-def _known_better(config: Config, why: ServiceDown) -> ServiceDown:
+def known_better(config: Config, why: ServiceDown) -> ServiceDown:
     """Return why nobody answers: the service may run, and its socket not be there."""
     from cmgr.store.files import holder
 

@@ -97,6 +97,20 @@ def test_a_service_that_runs_without_its_socket_is_told_as_that(home: Home) -> N
     assert home.here("status").out.startswith("not well: the service is not running")
 
 
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("words", [("isolate", "0", "--reason", "dust"), ("reset", "0"), ("events",), ("check",)])
+def test_whatever_is_asked_of_a_service_without_its_socket_nobody_is_told_to_start_it(
+    home: Home, words: tuple[str, ...]
+) -> None:
+    right = Lock(home.database)
+    told = home.here(*words)
+    right.release()
+    said = " ".join((told.out + told.err).split())  # The table of a check is wrapped.
+    assert f"the service runs (pid {os.getpid()}), and nobody listens on {home.socket}" in said
+    assert "systemctl start cmgr" not in said
+    assert "systemctl start cmgr" in home.here("isolate", "0", "--reason", "dust").err
+
+
 def test_without_service_and_database_there_is_nothing_to_show(home: Home) -> None:
     told = home.here("status")
     assert (told.code, told.out) == (3, "")

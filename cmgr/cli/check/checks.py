@@ -12,7 +12,7 @@ from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.cli.check.reloads import reloads
 from cmgr.cli.check.rings import divided, rings, told_apart
 from cmgr.cli.check.units import clients, units
-from cmgr.cli.source import database_of
+from cmgr.cli.source import database_of, known_better
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
 from cmgr.errors import CmgrError, ServiceDown, ServiceHangs, StoreError, chain
@@ -53,7 +53,7 @@ def running_in_units() -> Mapping[str, frozenset[str]]:
 
 def findings(config: Config) -> Iterator[Finding]:
     """Yield what is found with this configuration, the service's parts in the order in which it opens them."""
-    told = _asked(Path(config.socket))
+    told = _asked(config)
     rows = () if isinstance(told, CmgrError) else told["containers"]
     yield _strategy(config)
     yield from _tables(config)
@@ -95,10 +95,12 @@ def _strategy(config: Config) -> Finding:
     return Finding("strategy", OK, str(config.strategy))
 
 
-def _asked(path: Path) -> "shapes.Status | CmgrError":
+def _asked(config: Config) -> "shapes.Status | CmgrError":
     """Return what the service says, or why it does not."""
     try:
-        return status(path)
+        return status(config.socket)
+    except ServiceDown as why:
+        return known_better(config, why)
     except CmgrError as error:
         return error
 
