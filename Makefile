@@ -22,7 +22,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-hands reliability-fleet mutants fmt generated golden clean deb rpm repo release test-packages test-shipped test-newest test-fresh test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-parts reliability-hands reliability-fleet mutants fmt generated golden clean deb rpm repo release test-packages test-shipped test-newest test-fresh test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -105,17 +105,19 @@ test-shipped: $(STAMP)
 		$(addprefix tests/,model/walks store config service drivers runtimes metrics)
 	@sh tests/support/again.sh
 
-# What cmgr asks of a daemon, and whole episodes. They are unpacked, not installed.
+# What cmgr asks of a daemon, and whole episodes.
+OF_A_SUITE := tests/runtimes $(addprefix tests/fleet/,test_contract.py test_gateway.py test_services.py proofs/test_deaths.py) \
+	tests/system/episodes/test_episodes.py tests/system/episodes/test_containerd_episodes.py \
+	tests/system/owners/test_clients.py tests/system/owners/test_compose.py tests/system/slots/test_slots.py
+
+# The newest of Debian's suites are unpacked, not installed.
 test-newest: $(STAMP)
 	@rm -f $(SECOND_TRIES)
 	@sh tests/support/install.sh
 	@$(COMPILED)
 	@sh tests/support/newest.sh build/newest
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
-		$(BIN)/pytest $(THREE_EACH) -m "docker or containerd or etcd" tests/runtimes \
-		$(addprefix tests/fleet/,test_contract.py test_gateway.py test_services.py proofs/test_deaths.py) \
-		tests/system/episodes/test_episodes.py tests/system/episodes/test_containerd_episodes.py \
-		tests/system/owners/test_clients.py tests/system/owners/test_compose.py tests/system/slots/test_slots.py
+		$(BIN)/pytest $(THREE_EACH) -m "docker or containerd or etcd" $(OF_A_SUITE)
 	@sh tests/support/newest.sh build/trixie trixie
 	@PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" sh tests/support/again.sh \
 		$(BIN)/pytest $(THREE_EACH) -m "docker or containerd" tests/runtimes/containerd/test_slots.py \
@@ -158,7 +160,7 @@ reliability: $(STAMP)
 	$(MAKE) reliability-stories
 	$(MAKE) reliability-hands
 	$(MAKE) reliability-fleet
-	$(MAKE) test-fresh
+	$(MAKE) reliability-parts
 
 # The attacks alone, whose figures docs/security.md has; they are part of the proofs above.
 reliability-security: $(STAMP)
@@ -175,6 +177,22 @@ reliability-stories: $(STAMP)
 	$(BIN)/pytest tests/stories
 	PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" $(BIN)/pytest -m "docker or containerd" tests/stories
 	PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" $(BIN)/pytest -m "docker or containerd" tests/stories
+
+# The parts of every suite of Debian, from the oldest: what was tried with which version, and what came of it, in docs/parts.md.
+reliability-parts: export CMGR_PARTS := build/parts.jsonl
+reliability-parts: export CMGR_EACH ?= 3
+reliability-parts: $(STAMP)
+	@sh tests/support/install.sh packages
+	@rm -f $(CMGR_PARTS)
+	@ARCH=x86_64 sh packaging/build.sh deb rpm
+	@for suite in bullseye bookworm trixie sid; do \
+		sh tests/support/newest.sh build/parts/$$suite $$suite && \
+		PATH="$(CURDIR)/build/parts/$$suite/usr/sbin:$(CURDIR)/build/parts/$$suite/usr/bin:$$PATH" CMGR_SUITE=$$suite \
+			$(BIN)/pytest $(THREE_EACH) -m alone $(OF_A_SUITE) && \
+		SUITE=$$suite CMGR_SUITE=$$suite $(BIN)/pytest $(BY_FILE) tests/packages/test_install.py tests/packages/test_units.py || exit; \
+	done
+	@sh tests/support/fresh.sh bullseye bookworm trixie sid
+	@$(BIN)/python -m tests.docs.made.parts
 
 # In parts: whoever has an hour walks one of them (CMGR_HANDS_FROM=50 CMGR_HANDS=50 .venv/bin/pytest tests/stories/hands).
 reliability-hands: $(STAMP)

@@ -20,7 +20,7 @@ D = TypeVar("D", Dockerd, Containerd, Podman, Systemd, Cluster)
 # These hold tests for classes of other modules: what differs is to be told there, too.
 pytest.register_assert_rewrite("tests.drivers.contract", "tests.runtimes.contract")
 
-pytest_plugins = ["tests.support.browser", "tests.support.figures", "tests.support.kinds"]
+pytest_plugins = ["tests.support.browser", "tests.support.figures", "tests.support.kinds", "tests.docs.made.parts"]
 
 
 @pytest.hookimpl(tryfirst=True)

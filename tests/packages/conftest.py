@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import pytest
 
+from tests.docs.made import parts
 from tests.packages import dists
 from tests.packages.machines.emulator import FOREIGN, Emulator
 from tests.packages.machines.machine import Machine, Place
@@ -34,9 +35,11 @@ def place() -> Iterator[Place]:
 def debian(place: Place) -> Path:
     """A Debian without cmgr."""
     try:
-        return place.once("debian", place.debian)
+        root = place.once("debian", place.debian)
     except CannotRun as exc:
         cannot(MACHINE, exc)
+    parts.TOLD["place"] = parts.version("chroot", str(root), "systemctl", "--version")
+    return root
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,9 @@ for suite in "$@"; do
         [ -n "$old" ] && head -n 1 "$place/said" | grep -q "needs Python 3.11 or newer" && code=0 || code=1
     fi
     if [ "$code" = 0 ]; then
-        echo "$suite: Python $version: ${old:+refused, with what to do}$([ -n "$old" ] || tail -n 1 "$place/said")"
+        came=${old:+refused, with what to do}$([ -n "$old" ] || tail -n 1 "$place/said" | sed 's/^=* *//; s/ *=*$//')
+        echo "$suite: Python $version: $came"
+        [ -z "${CMGR_PARTS:-}" ] || CMGR_SUITE=$suite "$checkout/.venv/bin/python" -m tests.docs.made.parts Python "$version" "make demo, make quick: $came"
     else
         tail -n 40 "$place/said"
         failed="$failed $suite"

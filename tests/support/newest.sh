@@ -3,6 +3,7 @@
 # prints their versions.
 # SUITES: only of these. trixie alone has Docker 26 and containerd 1.7, with sid it is Docker 28 and containerd 2.
 # Nothing is installed, and apt's own lists stay as they are. Their runc is left out: it needs a later glibc than an older Debian has.
+# What a suite does not have is left out: bullseye's docker is in docker.io.
 # Usage: newest.sh DIRECTORY [SUITES] (what is there already is kept)
 set -eu
 
@@ -14,7 +15,7 @@ mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(LABEL) $(SITE)' 'Crea
 [ -n "$mirror" ] || { echo "apt knows no mirror of Debian (DEBIAN_MIRROR names one)" >&2; exit 1; }
 
 there=yes
-for program in sbin/dockerd bin/containerd bin/docker bin/docker-compose bin/etcd bin/etcdctl; do [ -x "$to/usr/$program" ] || there=""; done
+for program in sbin/dockerd bin/containerd bin/docker bin/etcd bin/etcdctl; do [ -x "$to/usr/$program" ] || there=""; done
 if [ -z "$there" ]; then
     rm -rf "$to"
     mkdir -p "$to/apt/lists/partial" "$to/apt/cache/archives/partial" "$to/apt/parts"
@@ -30,12 +31,16 @@ if [ -z "$there" ]; then
     apt-get "$@" update
     (
         cd "$to/apt"
-        apt-get "$@" download docker.io docker-cli docker-compose containerd etcd-server etcd-client
+        # shellcheck disable=SC2046  # Names of packages.
+        apt-get "$@" download $(apt-cache "$@" pkgnames | grep -x -e docker.io -e docker-cli -e docker-compose -e containerd \
+            -e etcd-server -e etcd-client)
         for package in *.deb; do dpkg-deb --extract "$package" "$to"; done
     )
     rm -rf "$to/apt" "$to/usr/bin/runc" "$to/usr/sbin/runc"
+    # Compose 1 is a program of that suite's Python.
+    ! head -n 1 "$to/usr/bin/docker-compose" 2>/dev/null | grep -q python || rm "$to/usr/bin/docker-compose"
 fi
 "$to/usr/sbin/dockerd" --version
 "$to/usr/bin/containerd" --version
-"$to/usr/bin/docker-compose" version
+[ ! -x "$to/usr/bin/docker-compose" ] || "$to/usr/bin/docker-compose" version
 "$to/usr/bin/etcd" --version
