@@ -36,6 +36,7 @@ class Layout:
     `group`: they are stopped because they are members of it, a group of each place's own. `rings`: how many of them
     there are. `unit`: how the name of the unit ends that each of them is run by. `divided`: each is on a share of its
     chip, of which every place's first has one for each. `by_place`: shares are called by their places on the chip.
+    `ready`: how each of them is asked whether it answers.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Layout:
     unit: str = ""
     divided: bool = False
     by_place: bool = False
+    ready: str = ""
 
     def chip(self, place: int, offset: int = 0) -> int:
         return place * self.rings * self.ring + offset
@@ -62,7 +64,8 @@ class Layout:
         return [name for name, chip in self.held.items() if chip < self.ring]
 
     def specs(self, place: int) -> tuple[Spec, ...]:
-        short = {"cmgr.stop-timeout": "3", **({"cmgr.group": f"{self.group}-{place}"} if self.group else {})}
+        labels = {"cmgr.group": f"{self.group}-{place}" if self.group else "", "cmgr.ready": self.ready}
+        short = {"cmgr.stop-timeout": "3", **{label: value for label, value in labels.items() if value}}
         held = (
             Spec(f"{name}-{place}", self._asked(place, name, chip), policy=policy_of(name), labels=short)
             for name, chip in self.held.items()
@@ -88,6 +91,7 @@ GROUP = Layout("group", 2, "singleRecover", {"keen": 0, "near": 1, "mate": 2}, g
 RING = Layout("ring", 4, "ringRecover", {"quick": 0, "calm": 1, "keen": 2})
 SHARES = Layout("shares", 1, "singleRecover", {"calm": 0, "keen": 0}, divided=True)
 PARTS = Layout("parts", 1, "singleRecover", {"calm": 0, "keen": 0}, divided=True, by_place=True)
+ASKED = Layout("asked", 2, "ringRecover", {"calm": 0, "keen": 1}, ready="exec true")
 UNITS = Layout("units", 2, "ringRecover", {"calm": 0, "keen": 1}, unit=".service")
 
 
