@@ -8,6 +8,7 @@ import pytest
 
 import cmgr.web
 from cmgr.model.values.services.outages import OutageCause
+from tests.sentences.test_catalogs import OTHER_SIGNS
 
 STATIC = Path(cmgr.web.__file__).parent / "static"
 LIMIT = 120_000
@@ -53,6 +54,7 @@ def test_every_text_is_there_in_both_languages_with_the_same_gaps() -> None:
         assert gaps[0] == gaps[1], key
         assert re.search("[\u4e00-\u9fff/]", chinese), key
         assert not re.search("[\u4e00-\u9fff]", english), key
+        assert not re.search(rf"{OTHER_SIGNS.pattern}|(?<=}})[,:;]", chinese), key
 
 
 def test_every_text_that_is_shown_is_there_and_every_one_there_is_shown() -> None:
