@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from cmgr import again
-from cmgr.errors import DriverError, DriverMissing, chain
+from cmgr.errors import DriverError, DriverMissing
 from cmgr.ports import Beginning, ChipDriver
+from cmgr.sentences.sentence import because, chained, parts, say
 from cmgr.vendor import OpenUnits, Vendor, vendors
 
 if TYPE_CHECKING:
@@ -64,11 +65,10 @@ def open_here(config: "Config", units: OpenUnits | None = None) -> ChipDriver:
         try:
             return _real(vendor, config, units)
         except DriverError as error:
-            refusals.append(f"{vendor.name}: {chain(error)}")
+            refusals.append(because(vendor.name, chained(error)))
             hints.append(error.hint)
-    hints.append('set driver = "sim" for simulated chips')
-    why = "; ".join(refusals)
-    raise DriverMissing(f"cannot find a chip driver ({why})", hint="; ".join(dict.fromkeys(h for h in hints if h)))
+    hints.append(say("driver.set-sim", setting='driver = "sim"'))
+    raise DriverMissing(say("driver.none-found", why=refusals), hint=parts(dict.fromkeys(hints)))
 
 
 def _real(vendor: Vendor, config: "Config", units: OpenUnits | None) -> ChipDriver:

@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from cmgr import trust
 from cmgr.errors import DriverError, DriverMissing
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC"}
 MOST_SAID = 1 << 20
@@ -35,10 +36,10 @@ def trusted(path: str, setting: str) -> None:
     No sticky bit excuses its directory: a program may load what lies beside it, as a script of Python's does.
     """
     if not Path(path).exists():
-        raise DriverMissing(f"{path} is not there", hint=f"correct {setting}")
+        raise DriverMissing(say("driver.not-there", path=path), hint=say("driver.correct", setting=setting))
     weak = trust.weakness(path, itself=True, sticky=False)
     if weak is not None:
-        raise DriverError(f"cannot run {path}: {weak.reason}", hint=weak.hint)
+        raise DriverError(say("driver.cannot-run", path=path, why=weak.reason), hint=weak.hint)
 
 
 def ask(path: str, words: Sequence[str], seconds: float, setting: str) -> Said:
@@ -56,14 +57,16 @@ def ask(path: str, words: Sequence[str], seconds: float, setting: str) -> Said:
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise DriverError(f"cannot run {path}: {error.strerror}", hint=f"correct {setting}") from error
+            why = say("driver.cannot-run", path=path, why=error.strerror or "")
+            raise DriverError(why, hint=say("driver.correct", setting=setting)) from error
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            raise DriverError(f"{Path(path).name} {words[-1]} has not ended within {seconds:g} s") from None
+            program = f"{Path(path).name} {words[-1]}"
+            raise DriverError(say("driver.not-ended", program=program, seconds=f"{seconds:g}")) from None
         text, complaint = (_start(file) for file in (out, err))
     return Said(status, text, complaint)
 

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 _RECORD = re.compile(r"[0-7],(\d{1,18}),(\d{1,18}),([-c+])(?:,[^;]*)?;(.*)", re.ASCII)
 """A record that the kernel wrote: whoever may write there has facility 1 or a higher one, and so 8 or more in front."""
@@ -72,7 +73,7 @@ class KernelLog(Generic[Said]):
         try:
             self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            raise DriverError(f"cannot read the kernel log {path}: {error.strerror}", hint=hint) from error
+            raise DriverError(say("driver.no-kernel-log", path=path, why=error.strerror or ""), hint=hint) from error
         self._wake, self._woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(self._file, select.POLLIN)

@@ -10,6 +10,7 @@ from cmgr import trust
 from cmgr.drivers import elf
 from cmgr.errors import DriverMissing
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import parts, say
 from cmgr.vendor import Place
 
 LDCONFIG = ("/sbin/ldconfig", "/usr/sbin/ldconfig")
@@ -64,37 +65,37 @@ def find(where: Where) -> str:
             return candidate.path
     name = where.wanted.name
     if not looked:
-        hint = f"install {where.wanted.package}, or name the library: {where.wanted.setting}"
-        raise DriverMissing(
-            f"cannot find {name} in LD_LIBRARY_PATH, the loader's cache, or the usual places", hint=hint
-        )
-    why = "; ".join(f"{c.path} ({c.origin}): {c.refusal}" for c in looked)
-    hints = dict.fromkeys(c.hint for c in looked if c.hint)
-    raise DriverMissing(f"cannot load {name}: {why}", hint="; ".join(hints))
+        hint = say("driver.install-or-name", package=where.wanted.package, setting=where.wanted.setting)
+        raise DriverMissing(say("driver.library-not-found", library=name), hint=hint)
+    refusals = [say("driver.place-refused", path=c.path, origin=c.origin, why=c.refusal) for c in looked]
+    hints = dict.fromkeys(c.hint for c in looked)
+    raise DriverMissing(say("driver.cannot-load", library=name, why=refusals), hint=parts(hints))
 
 
 def _candidates(where: Where) -> Iterator[Place]:
     wanted = where.wanted
     if where.configured:
         if not os.path.lexists(where.configured):
-            yield Place(where.configured, wanted.setting, "there is no such file", f"correct {wanted.setting}")
+            hint = say("driver.correct", setting=wanted.setting)
+            yield Place(where.configured, wanted.setting, say("driver.no-such-file"), hint)
         else:
             yield Place(where.configured, wanted.setting)
         return
     yield from _in_library_path(where.environ.get("LD_LIBRARY_PATH", ""), wanted)
     cache = _ldconfig() if where.cache is None else where.cache
     for path in cached(cache, wanted.name):
-        yield Place(path, "the loader's cache")
+        yield Place(path, say("driver.loader-cache"))
     for directory in wanted.installed:
         path = f"{directory}/{wanted.name}"
         if os.path.lexists(path):
-            yield Place(path, "the usual places")
+            yield Place(path, say("driver.usual-places"))
 
 
 def _in_library_path(value: str, wanted: Wanted) -> Iterator[Place]:
     origin = "LD_LIBRARY_PATH"
     if len(value) > _LONGEST:
-        yield Place(origin, origin, f"longer than {_LONGEST} characters", f"shorten it, or set {wanted.setting}")
+        hint = say("driver.shorten", setting=wanted.setting)
+        yield Place(origin, origin, say("driver.too-long", most=_LONGEST), hint)
         return
     for directory in value.split(":"):
         path = f"{directory}/{wanted.name}"
@@ -133,15 +134,15 @@ def _judged(candidate: Place, wanted: Wanted, uid: int) -> Place:
     try:
         resolved = path.resolve(strict=True)
         if not resolved.is_file():
-            return _refused(candidate, "it is not a file", "name the library itself")
+            return _refused(candidate, say("driver.no-file"), say("driver.name-library"))
         found = trust.weakness(path, itself=True, sticky=False, uid=uid)
         if found is not None:
             return _refused(candidate, found.reason, found.hint)
         if elf.is_cut(resolved):
-            return _refused(candidate, "it is cut short", f"install {wanted.package} again")
+            return _refused(candidate, say("driver.cut-short"), say("driver.install-again", package=wanted.package))
     except (OSError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        return _refused(candidate, f"it cannot be looked at: {reason}", "run as root")
+        why = (error.strerror or "") if isinstance(error, OSError) else str(error)
+        return _refused(candidate, say("driver.cannot-look", why=why), say("driver.run-as-root"))
     return Place(str(resolved), candidate.origin)
 
 

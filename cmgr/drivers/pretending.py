@@ -14,6 +14,7 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.ports import Ailing, Beginning, ChipDriver, Describing, Doubt, Drilling, DriverFact, Gauge, SoftFault
+from cmgr.sentences.sentence import say
 
 
 class RealDriver(ChipDriver, Ailing, Describing, Drilling, Gauge, Protocol):
@@ -47,12 +48,12 @@ class PretendingDriver:
         """See `ports.Injector`. Raises `DriverError` also before the chips are watched."""
         normal = normal_code(code)
         if normal is None:
-            raise DriverError(f"cannot simulate a fault: {code!r} is not a fault code")
+            raise DriverError(say("driver.no-code", code=repr(code)))
         if chip not in {c.id for c in self._real.chips()}:
-            raise DriverError(f"cannot simulate a fault: there is no chip {chip}")
+            raise DriverError(say("driver.no-chip-for-fault", chip=chip))
         tell = self._tell
         if tell is None:
-            raise DriverError("cannot simulate a fault: the chips are not watched")
+            raise DriverError(say("driver.not-watched"))
         with self._lock:
             known = self._pretended.get(chip, frozenset())
             if assertion is Assertion.OCCURRED:

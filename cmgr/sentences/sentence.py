@@ -33,8 +33,10 @@ LANGUAGES = (ENGLISH, CHINESE)
 AREAS = (
     "act",
     "back",
+    "call",
     "check",
     "chip",
+    "code",
     "config",
     "container",
     "decider",

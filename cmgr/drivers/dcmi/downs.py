@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Iterable
 
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
+from cmgr.sentences.sentence import say
 
 FOREIGN_RESET = 600.0
 """The seconds that a reset by somebody else may last, boot and all."""
@@ -63,4 +64,4 @@ class Downs:
         for chip, minutes in sorted(waiting.items()):
             if passed := [each for each in _SAID if each <= minutes]:
                 said.setdefault(passed[-1], []).append(chip)
-        return tuple(f"{listed(chips)} has not booted for more than {minutes} min" for minutes, chips in said.items())
+        return tuple(say("driver.not-booted-for", chips=chips, minutes=minutes) for minutes, chips in said.items())

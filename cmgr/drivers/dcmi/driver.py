@@ -29,15 +29,15 @@ from cmgr.drivers.dcmi.resetting.rescans import Rescans
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import Holder, process_of
-from cmgr.drivers.resets import Resets, of_one_ring
-from cmgr.errors import DriverError, ResetRefused
+from cmgr.drivers.resets import Resets, of_one_ring, refusal
+from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact, SoftFault
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import parts, say
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class DcmiDriver:
     def describe(self) -> str:
         """Return the library and its family, for `cmgr check`."""
         symbols = "dcmi_*" if self._library.family == 1 else "dcmiv2_*"
-        return f"{self._library.path} with {symbols}, {self._machine.describe()}"
+        return say("driver.library-with", path=self._library.path, symbols=symbols, chips=self._machine.describe())
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Return whom the driver kills for a reset, and what the library says no earlier than when one is due."""
@@ -217,7 +217,7 @@ class DcmiDriver:
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         known = of_one_ring(chips, self._machine.find, self._machine.chips)
         if beside := self._machine.beside(known):
-            raise ResetRefused(f"cannot reset {listed(chips)}: {beside}")
+            raise refusal(chips, beside)
         self._resets.begin(chips)
         try:
             self._late -= known.keys()
@@ -237,15 +237,15 @@ class DcmiDriver:
             known = self._machine.find(chip)
             try:
                 if known is None:
-                    raise DriverError(f"cannot make shares of chip {chip} again: there is no such chip")
+                    raise DriverError(say("driver.no-chip-to-divide", chip=chip))
                 self._make(known.location, wanted)
             except DriverError as error:
                 failed.append(error.message)
         if failed:
-            raise DriverError("; ".join(failed))
+            raise DriverError(parts(failed))
 
     def share_obstacle(self) -> str:
-        return "" if self._library.makes_vdevices else "this library has no function for that"
+        return "" if self._library.makes_vdevices else say("driver.no-function")
 
     def _make(self, place: Location, wanted: Sequence[Share]) -> None:
         seconds = self._settings.reset_timeout.total_seconds()
@@ -254,7 +254,7 @@ class DcmiDriver:
     def soft_fault(self, chip: ChipId) -> SoftFault:
         known = self._machine.find(chip)
         if known is None:
-            raise DriverError(f"the driver does not list chip {chip}")
+            raise DriverError(say("driver.does-not-list", chip=chip))
         return soft_fault.of(self._library.path, known.location.logical)
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
@@ -325,27 +325,26 @@ class DcmiDriver:
     def _device(self, chip: ChipId, until: float) -> Device:
         known, seconds = self._machine.find(chip), min(self._seconds, until - time.monotonic())
         if known is None or seconds <= 0:
-            raise DriverError(f"chip {chip} does not answer")
+            raise DriverError(say("driver.chip-silent", chip=chip))
         place, in_pods = known.location, self._machine.kind is Type.A910A3
         try:
             asked = partial(self._caller.call, owner_of(place), seconds)
             address = asked(lambda: self._library.address(place))
             pod, _, number = asked(lambda: self._library.pod(place)) if in_pods else (None, 0, 0)
         except DriverError as error:
-            raise DriverError(f"chip {chip} does not say where it is: {error.message}") from error
+            raise DriverError(say("driver.place-unknown", chip=chip, why=error.message)) from error
         if not address:
-            raise DriverError(
-                f"chip {chip} has no address", hint=f"hccn_tool -i {chip} -ip -g shows it, -ip -s sets it"
-            )
+            hint = say("driver.address-hint", shows=f"hccn_tool -i {chip} -ip -g", sets="-ip -s")
+            raise DriverError(say("driver.no-address", chip=chip), hint=hint)
         return Device(chip, address, None if pod == abi.UNREAD else pod, number)
 
     def trouble(self) -> tuple[str, ...]:
-        unasked = tuple(self._unasked)
-        mute = f"the card controller of {listed(unasked)} does not answer: its own faults are not known"
-        late = [chip for chip in sorted(self._late) if self._resets.of(chip).in_reset]
-        away = f"the call that resets {listed(late)} has not come back for longer than dcmi.reset_timeout"
-        without = self._machine.without()
-        told = [text for text, is_so in ((without, without), (mute, unasked), (away, late)) if is_so]
+        without, told = self._machine.without(), list[str]()
+        told += [without] if without else []
+        if unasked := tuple(self._unasked):
+            told.append(say("driver.controller-silent", chips=unasked))
+        if late := [chip for chip in sorted(self._late) if self._resets.of(chip).in_reset]:
+            told.append(say("driver.reset-late", chips=late))
         told += self._resetter.lost()
         return (*told, *self._machine.troubles, *self._downs.trouble(), *self._watch.trouble())
 
@@ -362,7 +361,7 @@ class DcmiDriver:
         owners, asleep = self._caller.stuck(STUCK_SECONDS), self._resets.asleep()
         chips = [chip for chip, known in self._machine.all().items() if owner_of(known.location) in owners]
         chips = [chip for chip in sorted(chips) if chip not in asleep]
-        return f"a call about {listed(chips)} has not come back for more than {STUCK_SECONDS:g} s" if chips else ""
+        return say("driver.call-stuck", chips=chips, seconds=f"{STUCK_SECONDS:g}") if chips else ""
 
     def close(self) -> None:
         self._optics.close()

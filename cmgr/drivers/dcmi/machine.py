@@ -21,6 +21,7 @@ from cmgr.drivers.dcmi.library.topology import Place, Type, Wiring
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed, rings_of
+from cmgr.sentences.sentence import parts, say
 
 STRANGER = 10_000
 """Added to a logical id that nobody knows: a number that is no chip's, and never chip 0."""
@@ -82,7 +83,7 @@ class Machine:
                     fresh[known.place.physical] = known
             self._left_out = tuple(troubles)
             if not fresh:
-                troubles.append("the driver lists no chips")
+                troubles.append(say("driver.lists-no-chips"))
             self._settle(fresh, troubles)
             return self.chips()
 
@@ -100,7 +101,7 @@ class Machine:
                 known = [k.location for k in self._known.values() if k.place.card == card]
                 found += known
                 if not known:
-                    troubles.append(f"card {card} is left out: {error.message}")
+                    troubles.append(say("driver.card-left-out", card=card, why=error.message))
         return found
 
     def without(self) -> str:
@@ -113,12 +114,12 @@ class Machine:
 
     def beside(self, ring: Mapping[ChipId, Known]) -> str:
         """Return why a reset of this ring could hit a chip that is not known; nothing when it cannot."""
-        without = self.without() or "; ".join(self._left_out)
+        without = self.without() or parts(self._left_out)
         # One chip by itself has no link to any that is known, which says nothing.
         wiring = self._wiring if len(self._known) > 1 else Wiring()
         if not without or not missing.could_be_hit([known.place for known in ring.values()], self.kind, wiring):
             return ""
-        return f"{without}, and such a reset could hit it; {missing.CYCLE}"
+        return say("driver.reset-could-hit", without=without)
 
     def chips(self) -> tuple[Chip, ...]:
         """Return the chips that are known."""
@@ -149,11 +150,13 @@ class Machine:
         if places and self.kind is None:
             self.kind = topology.type_of_machine(places)
             if self.kind is None:
-                said = ", ".join(sorted({f"{p.name or 'no name'} on board {p.board:#x}" for p in places}))
-                hint = "see docs/dcmi.md for the chips that are known"
-                raise DriverError(f"cannot tell what chips these are: {said}", hint=hint)
+                said = {
+                    say("driver.on-board", name=p.name or say("driver.no-name"), board=f"{p.board:#x}") for p in places
+                }
+                hint = say("driver.known-chips", page="docs/dcmi.md")
+                raise DriverError(say("driver.unknown-chips", chips=sorted(said)), hint=hint)
         if self.kind is Type.A910A3:
-            troubles += [f"chip {p.physical} does not tell its brother card" for p in places if p.brother is None]
+            troubles += [say("driver.no-brother", chip=p.physical) for p in places if p.brother is None]
         if self.kind is not None:
             if known.keys() - self._rings.keys():
                 self._wiring = self._wired(self.kind, [k.location for k in known.values()])
@@ -191,8 +194,8 @@ class Machine:
         members: dict[str, list[str]] = {}
         for ring, chips in rings_of(self.chips()).items():
             members.setdefault(self._whys[ring], []).append(listed(chips).partition(" ")[2])
-        told = [f"ring {' / '.join(found)}: {why}" for why, found in members.items()]
-        return "; ".join([str(self.kind or "no chips"), *told])
+        told = [say("driver.ring", rings=" / ".join(found), why=why) for why, found in members.items()]
+        return parts([str(self.kind) if self.kind else say("driver.no-chips"), *told])
 
     def _joined(self, wired: Mapping[ChipId, RingId], troubles: list[str]) -> Mapping[ChipId, RingId]:
         """Return the rings: as they were for chips that were known, and for the others the ring of their mates."""
@@ -201,7 +204,7 @@ class Machine:
             if chip in self._rings:
                 was = names.setdefault(ring, self._rings[chip])
                 if was != self._rings[chip]:
-                    troubles.append(f"the ring of chip {chip} is larger than it was at the start: restart cmgr")
+                    troubles.append(say("driver.ring-larger", chip=chip))
         return {chip: self._rings.get(chip, names.get(ring, ring)) for chip, ring in wired.items()}
 
     def _seen(self, location: Location, troubles: list[str]) -> Known | None:
@@ -210,7 +213,7 @@ class Machine:
         def look() -> Known:
             physical = self._library.physical(location)
             if physical > MOST_PHYSICAL:
-                raise DriverError(f"cannot believe the physical id {physical}")
+                raise DriverError(say("driver.physical-id", number=physical))
             return self._described(ChipId(physical), location)
 
         before = next((k for k in self._known.values() if k.location == location), None)
@@ -219,7 +222,7 @@ class Machine:
         except DriverError as error:
             # The number does not change in one life: what was known goes on being known.
             if before is None:
-                troubles.append(f"logical chip {location.logical} is left out: {error.message}")
+                troubles.append(say("driver.logical-left-out", chip=location.logical, why=error.message))
                 return None
             return before
 

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 from cmgr.drivers.dcmi.library.topology import BOARDS_WITHOUT_RING, Place, Type, Wiring, is_duo
-from cmgr.words import counted
+from cmgr.sentences.sentence import say
 
 DEVICES = Path("/dev")
-CYCLE = "if that does not come up, only a power cycle of the machine helps"
 
 _DEVICE = re.compile(r"davinci([0-9]+)")
 
@@ -24,10 +23,12 @@ def unlisted(devices: Path, known: Set[int]) -> tuple[int, ...]:
 
 def in_words(cards: int, numbers: Iterable[int]) -> str:
     """Return what the library began without, by its own count of cards and by device files; nothing else."""
-    files = ", ".join(f"/dev/davinci{number}" for number in numbers)
+    files = [f"/dev/davinci{number}" for number in numbers]
     if not cards:
-        return f"the driver began without {files}" if files else ""
-    return f"the driver began without {counted(cards, 'card')}" + (f" ({files})" if files else "")
+        return say("driver.began-without", names=files) if files else ""
+    if not files:
+        return say("driver.began-without-cards", cards=cards)
+    return say("driver.began-without-both", cards=cards, names=files)
 
 
 def could_be_hit(ring: Sequence[Place], kind: Type | None, wiring: Wiring) -> bool:

@@ -14,14 +14,13 @@ from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.topology import ASKING_ALL, Type, is_duo
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
-from cmgr.drivers.dcmi.missing import CYCLE
 from cmgr.drivers.dcmi.resetting import kills
 from cmgr.drivers.dcmi.resetting.rescans import Rescans
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.processes import Holder, in_words, process_of
 from cmgr.drivers.resets import Resets, refusal
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.sentences.sentence import say
 
@@ -34,16 +33,16 @@ TRIES = 4
 """How often a reset is ordered at once, as the maker's tools do: any program's question to a chip is in its way."""
 
 _MEANT: Mapping[int, str] = {
-    abi.WRONG_PARAMETER: "some program is just asking a chip of it something",
-    abi.TIMED_OUT: "somebody computes on a chip of it, or another reset of it is under way",
-    abi.NO_DEVICE: "a chip of it starts, or is divided",
-    abi.NOT_READY: "a chip of it is not ready",
-    abi.IN_CONTAINER: "the driver is busy",
-    abi.FILE_FAILED: f"the driver cannot write {kills.FILE}, which it does first; cmgr check says why",
-    abi.UPGRADING: "its firmware is being upgraded",
-    abi.OCCUPIED: "a chip of it is occupied",
-    abi.NOT_PERMITTED: "the driver lets only root on a bare machine reset chips, and takes cmgr for something else",
-    abi.UNSUPPORTED: "its driver resets no such chip; npu-smi set -t reset tells whether it does for anybody",
+    abi.WRONG_PARAMETER: say("driver.being-asked"),
+    abi.TIMED_OUT: say("driver.computes-or-resets"),
+    abi.NO_DEVICE: say("driver.starts-or-divided"),
+    abi.NOT_READY: say("driver.chip-not-ready"),
+    abi.IN_CONTAINER: say("driver.busy"),
+    abi.FILE_FAILED: say("driver.cannot-write", path=str(kills.FILE)),
+    abi.UPGRADING: say("driver.upgrading"),
+    abi.OCCUPIED: say("driver.occupied"),
+    abi.NOT_PERMITTED: say("driver.only-root"),
+    abi.UNSUPPORTED: say("driver.no-such-reset", command="npu-smi set -t reset"),
 }
 """The errors of an in-band reset that say that nothing has begun. The kernel's own come through as other ones: EBUSY as
 timed out, EINVAL as wrong parameter, EPERM and EAGAIN as no device, "busy" as inside a container. Those that are above
@@ -156,10 +155,9 @@ class Resetter:
         """Return which chips that have not booted keep the ring from a reset, in words; nothing where none does."""
         if self._machine.kind not in ASKING_ALL:
             down = self._down(ring)
-            return f"{listed(down)} has not booted" if down else ""
+            return say("driver.not-booted", chips=down) if down else ""
         down = self._down(self._machine.all())
-        why = f"{listed(down)} has not booted, and before it has no chip of this machine is reset; {CYCLE}"
-        return why if down else ""
+        return say("driver.not-booted-all", chips=down) if down else ""
 
     def _is_by_board(self, refused: Refused) -> bool:
         return refused.code == abi.INNER and self._machine.resets_boards
@@ -168,18 +166,19 @@ class Resetter:
         """Return why nothing has begun, in words."""
         if code == abi.INNER:
             place = next(iter(ring.values())).location
-            by_hand = f"npu-smi set -t reset -i {place.card} -c {place.device} -m 1 does, for all chips"
-            return f"in work mode SMP the driver resets no chip by itself, and its library no board; {by_hand}"
+            return say("driver.smp", command=f"npu-smi set -t reset -i {place.card} -c {place.device} -m 1")
         if code == abi.TIMED_OUT and self._machine.kind is Type.A910A3:
-            return "another reset of it is under way"  # Of an A3 the driver does not ask who computes on it.
+            return say("driver.other-reset")  # Of an A3 the driver does not ask who computes on it.
         if code in (abi.WRONG_PARAMETER, abi.NO_DEVICE) or code > 0:
             boots = self._boots(ring)
             if boots:
                 return boots
-        divided = [f"chip {chip} has {on}" for chip, known in ring.items() if (on := self._vdevices(known))]
+        divided = [
+            say("driver.chip-has", chip=chip, vnpus=on) for chip, known in ring.items() if (on := self._vdevices(known))
+        ]
         if code == abi.NO_DEVICE and divided:
-            return f"no chip that is divided is reset: {'; '.join(divided)}"
-        return _MEANT.get(code, "a chip of it is in no table of the driver")
+            return say("driver.divided-not-reset", chips=divided)
+        return _MEANT.get(code, say("driver.in-no-table"))
 
     def _in_band(self, place: Location, ring: Mapping[ChipId, Known]) -> None:
         def reset() -> None:
@@ -273,11 +272,7 @@ class Resetter:
     def lost(self) -> list[str]:
         """Return, in words, which chips were taken off the bus for a reset, and not found again."""
         cards = {str(p.card) for p in self._rescans.due if not self._resets.asleep()}
-        cycle = "if a restart of cmgr does not bring them back, only a power cycle of the machine does"
-        text = (
-            f"the chips of card {', '.join(sorted(cards))} were prepared for a reset and not looked for since; {cycle}"
-        )
-        return [text] if cards else []
+        return [say("driver.not-looked-for", cards=sorted(cards))] if cards else []
 
     def _channel(self, place: Location) -> int:
         seconds = self._settings.reset_timeout.total_seconds()

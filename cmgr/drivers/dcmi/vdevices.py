@@ -9,6 +9,7 @@ from cmgr.drivers.dcmi.notation import NOTATION
 from cmgr.drivers.processes import Holder, opened
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Share
+from cmgr.sentences.sentence import parts, say
 from cmgr.words import runs
 
 _FIRST, _APART = 100, 16
@@ -58,9 +59,9 @@ def make(library: Library, place: Location, wanted: Iterable[Share]) -> None:
         try:
             library.make_vdevice(place, int(share.id), share.template, share.group)
         except Refused as refused:
-            failed.append(f"cannot make {share.title} again: {refused.message}")
+            failed.append(say("driver.share-not-made", share=share.title, why=refused.message))
     if failed:
-        raise DriverError("; ".join(failed))
+        raise DriverError(parts(failed))
 
 
 def used(library: Library, place: Location) -> tuple[str, Sequence[int]]:
@@ -98,7 +99,7 @@ def destroy(library: Library, place: Location) -> str:
     """
     on, numbers = used(library, place)
     if on:
-        raise ResetRefused(f"cannot destroy the vNPUs of the chip: {on} is used by a container")
+        raise ResetRefused(say("driver.vnpus-used", vnpus=on))
     for number in numbers:
         library.destroy_vdevice(place, number)
     return named(numbers)

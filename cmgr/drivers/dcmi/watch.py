@@ -27,7 +27,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded
 from cmgr.ports import DriverFact
-from cmgr.words import counted
+from cmgr.sentences.sentence import because, say
 
 TELLER = "fault_event_sub"
 """The name of the library's thread that calls back (the maker's driver of 2026-07)."""
@@ -89,7 +89,7 @@ class Watch:
     def start(self, tell: Callable[[DriverFact], None]) -> None:
         """Subscribe, and keep at it on a thread. Raises `DriverError` the second time."""
         if self._thread is not None or self._closed:
-            raise DriverError("cannot watch the chips: they are watched already, or closed")
+            raise DriverError(say("driver.watched-already"))
         self._tell = tell
         now = time.monotonic()
         self._looks.start(now)
@@ -107,20 +107,17 @@ class Watch:
     def trouble(self) -> tuple[str, ...]:
         """Return why faults are not told as they should be."""
         told = []
-        if self._deaf and not self._unsupported:
-            every = f"chips are polled every {self._pace.poll:g} s instead, and faults that come and go are missed"
-            told.append(f"the driver tells of no faults ({self._deaf}): {every}")
+        if stale := self.stale():
+            told.append(because(stale, say("driver.polled", seconds=f"{self._pace.poll:g}")))
         if self._listless:
-            told.append(f"the chips cannot be listed, so new ones are not noticed: {self._listless}")
+            told.append(say("driver.cannot-list", why=self._listless))
         if missed := self.lost - self._made_good:
-            told.append(
-                f"{counted(missed, 'fault event')} could not be taken in, and not every chip has been read since"
-            )
+            told.append(say("driver.events-missed", events=missed))
         return tuple(told)
 
     def stale(self) -> str:
         """Return why only another process could be told of faults; nothing while this one is, or none could."""
-        return f"the driver tells of no faults ({self._deaf})" if self._deaf and not self._unsupported else ""
+        return say("driver.tells-no-faults", why=self._deaf) if self._deaf and not self._unsupported else ""
 
     def has_read(self, chip: ChipId, lost: int) -> None:
         """A chip has told all its faults when it was asked, and so many events had been `lost` when that began."""
@@ -209,7 +206,7 @@ class Watch:
             alive = _tellers()
             self._tellers = self._tellers or alive - self._before
             if self._tellers and self._tellers.isdisjoint(alive):
-                self._is_deaf("its thread for that has ended")
+                self._is_deaf(say("driver.thread-ended"))
 
     def _read_all(self) -> None:
         for chip in self._machine.one_of_each_ring():

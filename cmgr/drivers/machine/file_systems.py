@@ -43,7 +43,7 @@ class FileSystems:
     def look(self) -> Sequence[Symptom]:
         mounted = mounts(self._mounts.read_text(errors="replace"))
         if not mounted:
-            raise Off("no file system of a disk is mounted")
+            raise Off(say("driver.nothing-mounted"))
         meant = to_be_written(self._table.read_text(errors="replace")) if self._table.is_file() else frozenset()
         # A disk that is mounted elsewhere later is another matter.
         self._written = (self._written & mounted.keys()) | {n for n, m in mounted.items() if not m.read_only}

@@ -56,7 +56,7 @@ class Ibmc:
             found += alarms
             if not alarms or len(found) >= total:
                 return found
-        raise DriverError(f"the BMC tells of more than {len(found)} alarms")
+        raise DriverError(say("driver.too-many-alarms", count=len(found)))
 
     def _ask(self, place: int) -> str:
         if not self._is_another:
@@ -65,7 +65,7 @@ class Ibmc:
             if said.status == 0 or not _REFUSED.search(said.complaint):
                 return ipmi.checked(said, words).text
             self._is_another = True
-        raise Off("the BMC does not know Huawei's command for its alarms")
+        raise Off(say("driver.bmc-of-another", maker="Huawei"))
 
 
 def read(text: str) -> tuple[int, list[Symptom]]:
@@ -75,7 +75,7 @@ def read(text: str) -> tuple[int, list[Symptom]]:
     except ValueError:
         told = b""
     if len(told) < _HEAD or not told.startswith(_MAKER) or len(told) < _HEAD + told[5] * _RECORD:
-        raise DriverError("the BMC's answer about its alarms cannot be read")
+        raise DriverError(say("driver.bmc-not-read"))
     return int.from_bytes(told[3:5], "little"), list(_alarms(told[_HEAD : _HEAD + told[5] * _RECORD]))
 
 

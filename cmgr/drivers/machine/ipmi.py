@@ -17,6 +17,7 @@ from cmgr.drivers.machine.sysfs import named
 from cmgr.drivers.machine.tool import ask
 from cmgr.errors import DriverError
 from cmgr.model.values.machine import Symptom
+from cmgr.sentences.sentence import say
 
 _DEVICES = ("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0")
 _NEWEST = "128"
@@ -83,16 +84,16 @@ class Ipmi:
 def require(root: Path) -> None:
     """Raise `Off` where the kernel knows no BMC."""
     if not any((root / device).exists() for device in _DEVICES):
-        raise Off("there is no BMC (/dev/ipmi0)")
+        raise Off(say("driver.no-bmc", path="/dev/ipmi0"))
 
 
 def checked(said: Said, words: Sequence[str]) -> Said:
     """Return what ipmitool has said to these words. Raises `Off` and `DriverError` where it has failed."""
-    complaint = said.complaint.strip().splitlines()[-1:] or ["it does not say why"]
+    complaint = next(reversed(said.complaint.strip().splitlines()), "")[:200] or say("driver.it-does-not-say")
     if said.status != 0 and "Permission denied" in said.complaint:
-        raise Off(f"ipmitool has no right: {complaint[0]}")
+        raise Off(say("driver.tool-has-no-right", program="ipmitool", why=complaint))
     if said.status != 0:
-        raise DriverError(f"ipmitool {' '.join(words[-2:])} failed: {complaint[0][:200]}")
+        raise DriverError(say("driver.tool-failed", call=f"ipmitool {' '.join(words[-2:])}", why=complaint))
     return said
 
 

@@ -18,7 +18,7 @@ from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import Symptom
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import parts, say
 
 MOST = 200
 """Kinds of events that are remembered, the newest ones."""
@@ -26,7 +26,7 @@ MOST = 200
 _ROOM = 2048
 """So much of a line is looked at; the lines that matter are shorter."""
 
-_HINT = "run as root; /usr/lib/cmgr/machine.conf shows it to the service"
+_HINT = say("driver.shown-by", path="/usr/lib/cmgr/machine.conf")
 
 _XFS = ("Corruption", "Metadata", "Log I/O", "User initiated shut", "xfs_do_force_shut", "Filesystem has been shut")
 _DISK = r"(?:(?:blk_update_request|print_req_error): )?(?:I/O|critical (?:medium|target)) "
@@ -93,7 +93,7 @@ class Kernel:
             try:
                 self._log = KernelLog(str(self._path), self._parse, _HINT)
             except DriverError as error:
-                raise Off(f"{error.message}; {_HINT}") from error
+                raise Off(parts((error.message, _HINT))) from error
         for heard in self._log.so_far():
             symptom = heard.symptom
             key = symptom.code, symptom.part, symptom.container

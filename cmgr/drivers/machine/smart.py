@@ -46,7 +46,7 @@ class Smart:
     def look(self) -> Sequence[Symptom]:
         disks = self._disks()
         if not disks:
-            raise Off("there is no disk that could be asked")
+            raise Off(say("driver.no-disk"))
         found, refusals = list[Symptom](), list[str]()
         for disk in disks:
             told = _told(ask(self._program, (*_ASK, f"/dev/{disk}"), self._seconds).text)
@@ -55,7 +55,7 @@ class Smart:
             else:
                 found += _disk(disk, told)
         if len(refusals) == len(disks):
-            raise Off(f"no disk can be asked: {refusals[0]}")
+            raise Off(say("driver.no-disk-asked", why=refusals[0]))
         return found
 
     def _disks(self) -> list[str]:
@@ -70,7 +70,7 @@ def _told(text: str) -> Mapping[str, Any]:
     except ValueError:
         told = None
     if not isinstance(told, dict) or not isinstance(told.get("smartctl"), dict):
-        raise DriverError("smartctl has not answered in JSON", hint="it must be of version 7 or newer")
+        raise DriverError(say("driver.not-json", program="smartctl"), hint=say("driver.at-least", version=7))
     return told
 
 
@@ -85,9 +85,9 @@ def _refusal(told: Mapping[str, Any]) -> str:
         if isinstance(messages, list)
         else []
     )
-    why = said[0] if said else "smartctl does not say why"
+    why = said[0] if said else say("driver.program-does-not-say", program="smartctl")
     if any(words in why.lower() for words in _NO_RIGHT):
-        return f"{why}; /usr/lib/cmgr/machine.conf gives the service the right"
+        return parts((why, say("driver.right-by", path="/usr/lib/cmgr/machine.conf")))
     return why
 
 

@@ -33,7 +33,7 @@ class Memory:
     def look(self) -> Sequence[Symptom]:
         controllers = below(self._controllers, "mc[0-9]*")
         if not controllers:
-            raise Off("no memory controller is known to the kernel (EDAC)")
+            raise Off(say("driver.no-edac"))
         boot = word(self._boot)
         return [symptom for controller in controllers for symptom in _errors(controller, boot)]
 
@@ -71,7 +71,7 @@ class Disks:
         states = [(path.name, word(path / "state")) for path in below(self._controllers, "nvme*")]
         states += [(path.parents[1].name, word(path)) for path in below(self._disks, "*/device/state")]
         if not states:
-            raise Off("there is no disk whose state the kernel tells")
+            raise Off(say("driver.no-disk-state"))
         gone = ("dead", "offline", "transport-offline")
         found = [(name, state) for name, state in dict(states).items() if state in gone]
         return [named("disk-gone", name, say("symptom.state", state=state)) for name, state in found]
@@ -89,7 +89,7 @@ class Raid:
     def look(self) -> Sequence[Symptom]:
         arrays = [path for path in below(self._disks, "md*") if (path / "md").is_dir()]
         if not arrays:
-            raise Off("there is no md array")
+            raise Off(say("driver.no-array"))
         return [symptom for array in arrays for symptom in _array(array)]
 
 
@@ -123,7 +123,7 @@ class Sensors:
     def look(self) -> Sequence[Symptom]:
         devices = below(self._devices, "hwmon[0-9]*")
         if not devices:
-            raise Off("the kernel has no sensor (hwmon)")
+            raise Off(say("driver.no-sensor"))
         return [symptom for device in devices for symptom in (*_heat(device), *_fans(device))]
 
 

@@ -14,11 +14,11 @@ from cmgr.drivers.machine.kernel import Kernel
 from cmgr.drivers.machine.smart import Smart
 from cmgr.drivers.machine.source import Off, Source
 from cmgr.drivers.machine.sysfs import Disks, Memory, Raid, Sensors
-from cmgr.errors import chain
 from cmgr.frozen import dataclass
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages.facts import MachineTold
-from cmgr.words import span, stamp
+from cmgr.sentences.sentence import chained, parts, say
+from cmgr.words import stamp
 
 _DEAF = 1.25
 """A source is deaf after so many times its limit: a program that it asks is given up at the limit, and that is told."""
@@ -50,7 +50,7 @@ class _Asked:
         try:
             return self._found()
         except PermissionError as error:
-            self._off, self._error = f"no right to read {error.filename}", ""
+            self._off, self._error = say("driver.no-right", path=str(error.filename)), ""
         except Exception as error:
             # Sources read what a broken machine says: whatever it is, the next round goes on.
             self.failed(error)
@@ -59,24 +59,26 @@ class _Asked:
         return None
 
     def failed(self, error: Exception) -> None:
-        self._off, self._error = "", chain(error)
+        self._off, self._error = "", chained(error)
 
     def _found(self) -> tuple[Symptom, ...] | None:
         try:
             found: tuple[Symptom, ...] | None = tuple(self.source.look())
-            off = ""
+            off: str = ""
         except Off as why:
             # Whatever it has told of before is gone with it.
-            off, found = str(why), None if self._off else ()
+            off, found = why.args[0], None if self._off else ()
         self._off, self._error, self._last = off, "", datetime.now(UTC)
         return found
 
     def state(self) -> State:
         began, why = self._began, self._error
         if began is not None and time.monotonic() - began > self._timeout.total_seconds() * _DEAF:
-            why = f"it has not answered for more than {span(self._timeout)}"
-        since = f"; its check has not run since {stamp(self._last)}" if why and self._last is not None else ""
-        return State(self.source.name, "" if why else self._off, why + since)
+            why = say("driver.source-silent", span=self._timeout)
+        if not why:
+            return State(self.source.name, self._off)
+        since = say("driver.not-run-since", at=stamp(self._last)) if self._last is not None else ""
+        return State(self.source.name, deaf=parts((why, since)))
 
 
 def sources(settings: Machine, names: Sequence[str]) -> list[Source]:

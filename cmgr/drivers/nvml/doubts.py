@@ -12,8 +12,9 @@ from cmgr.drivers.nvml.resetting.tool import RESCAN, weakness
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.ports import Doubt
+from cmgr.sentences.sentence import say
 
 _MONITOR = "proc/driver/nvidia/capabilities/mig/monitor"
 """Which device file is MIG's right to monitor; a kernel without this file asks for root alone."""
@@ -38,41 +39,42 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
     """Yield them. `root`: where the machine's files are."""
     if seen.mismatch:
         yield Doubt(
-            f"the driver was updated while it runs ({seen.mismatch}): no GPU can be reset, and nothing started on one",
-            "restart the machine, or load the new modules once nobody uses a GPU",
+            say("driver.updated-while-running", why=seen.mismatch),
+            say("driver.load-new-modules"),
         )
     why = weakness(settings.tool)
     if why:
-        yield Doubt(f"GPUs cannot be reset: {settings.tool}: {why}", "correct nvml.tool")
+        yield Doubt(
+            say("driver.gpus-not-reset", path=settings.tool, why=why), say("driver.correct", setting="nvml.tool")
+        )
     why = _cannot_rescan(root / RESCAN)
     if why:
         yield Doubt(
-            f"GPUs cannot be reset from here: /{RESCAN} cannot be written: {why}",
-            "have systemd begin cmgr, outside of containers; nothing may make /sys read-only to cmgr-chips@.service",
+            say("driver.no-rescan", path=f"/{RESCAN}", why=why),
+            say("driver.outside-containers", path="/sys", unit="cmgr-chips@.service"),
         )
     found = set(seen.modes)
     if abi.VIRTUAL_GPU in found:
         yield Doubt(
-            "this machine has virtual GPUs (vGPU), which cannot be reset from inside of it",
-            "recover them where the physical GPU is; here set levels.RestartNPU.reset = false, and FreeRestartNPU's",
+            say("driver.vgpus"),
+            say("driver.vgpus-hint", setting="levels.RestartNPU.reset = false", other="FreeRestartNPU"),
         )
     elif abi.PASSED_THROUGH in found:
         yield Doubt(
-            "the GPUs are passed through to this virtual machine: in many of these a reset is refused",
-            "see that nvidia-smi --gpu-reset works here; if not, the hypervisor has to do it",
+            say("driver.passed-through"),
+            say("driver.passed-through-hint", command="nvidia-smi --gpu-reset"),
         )
     if seen.divided and not settings.mig_tool:
         yield Doubt(
-            "GPUs are divided by MIG: they are not reset, and a ring that needs it waits for a person",
-            "set nvml.mig_tool to a program that makes their parts again",
+            say("driver.mig-not-reset"),
+            say("driver.name-mig-tool"),
         )
     if seen.divided:
         yield from _monitor_is_missing(root)
     if seen.transient:
-        text = (
-            f"without persistence mode, {listed(seen.transient)}: a GPU that nobody has open takes seconds to be opened"
-        )
-        yield Doubt(text, "systemctl --no-reload enable --now nvidia-persistenced, or at each boot: nvidia-smi -pm 1")
+        enable = "systemctl --no-reload enable --now nvidia-persistenced"
+        hint = say("driver.or-at-boot", command=enable, other="nvidia-smi -pm 1")
+        yield Doubt(say("driver.not-persistent", chips=seen.transient), hint)
     yield from _kept_open(settings, seen.minors, root)
 
 
@@ -91,12 +93,12 @@ def _kept_open(settings: Nvml, minors: Iterable[int], root: Path) -> Iterator[Do
     for process, unit in monitors(minors, root):
         if unit not in settings.stop_units:
             wanted = json.dumps([*settings.stop_units, unit])
-            text = f"{in_words(process)} of {unit} keeps GPUs open: while it does, no GPU of these is reset"
-            yield Doubt(text, f"have it stopped for resets: nvml.stop_units = {wanted}")
+            text = say("driver.keeps-open", process=in_words(process), unit=unit)
+            yield Doubt(text, say("driver.have-it-stopped", wanted=f"nvml.stop_units = {wanted}"))
     if shows_a_console(root):
         yield Doubt(
-            "the kernel's module nvidia_drm shows a console (modeset): a GPU with a display may be free for no reset",
-            "where no display is needed: options nvidia_drm modeset=0 in a file of /etc/modprobe.d, and a restart",
+            say("driver.shows-console"),
+            say("driver.no-modeset", line="options nvidia_drm modeset=0", path="/etc/modprobe.d"),
         )
 
 
@@ -107,5 +109,5 @@ def _monitor_is_missing(root: Path) -> Iterator[Doubt]:
         return
     file = f"dev/nvidia-caps/nvidia-cap{told[1] if told else 2}"
     if not (root / file).exists():
-        text = f"/{file}, MIG's right to monitor, is missing: divided GPUs tell of the processes of each part only"
-        yield Doubt(text, f"type: nvidia-modprobe -f /{_MONITOR}")
+        text = say("driver.no-mig-monitor", path=f"/{file}")
+        yield Doubt(text, say("back.type", command=f"nvidia-modprobe -f /{_MONITOR}"))

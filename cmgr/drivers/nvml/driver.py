@@ -36,15 +36,15 @@ from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import Holder, process_of
 from cmgr.drivers.resets import Resets, Sleep, of_one_ring
-from cmgr.errors import DriverError, ResetRefused, sentence
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share
 from cmgr.model.values.faults import Severity
 from cmgr.model.values.handling.policy import BOOT
 from cmgr.model.values.messages.facts import ChipsListed
 from cmgr.ports import Doubt, DriverFact
-from cmgr.sentences.sentence import because, say
+from cmgr.sentences.sentence import because, reason, say
 from cmgr.vendor import OpenUnits
 
 ANSWERS = (Event, Fabric, Holder, Known, Link, Part, nvml_read.Reading, Wired)
@@ -112,7 +112,7 @@ class NvmlDriver:
 
     def describe(self) -> str:
         """Return the library and the driver's release, for `cmgr check`."""
-        return f"{self._session.path}, driver {self._version}"
+        return say("driver.library-of", path=self._session.path, version=self._version)
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Return what keeps GPUs from being reset here, or Xids from being heard."""
@@ -277,7 +277,7 @@ class NvmlDriver:
         self._watch.look_soon()  # New parts may have other UUIDs.
 
     def share_obstacle(self) -> str:
-        return "" if self._settings.mig_tool else "nvml.mig_tool names no program for that"
+        return "" if self._settings.mig_tool else say("driver.no-mig-tool")
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS
@@ -302,7 +302,7 @@ class NvmlDriver:
         """Return that the module was loaded anew, from which the library that is loaded here is of another version."""
         now = self._installed()
         gone_on = now.library and now.library == now.module and now.file != self._session.path
-        return f"the driver is {now.module} now, and {self._session.path} is loaded" if gone_on else ""
+        return say("driver.loaded-anew", version=now.module, path=self._session.path) if gone_on else ""
 
     def _installed(self) -> Installed:
         return installed(self._session.path, self._root)
@@ -321,18 +321,18 @@ class NvmlDriver:
     def _hang(self) -> Iterator[str]:
         hanging = self._session.hanging(self._seconds)
         if chips := [chip.id for chip in self._machine.chips() if chip.bus in hanging]:
-            yield f"the driver of {listed(chips)} does not answer: a call of NVML has not come back"
+            yield say("driver.nvml-hangs", chips=chips)
 
     def _stays_gone(self) -> Iterator[str]:
         for bus, why in self._gone.items():
             if bus not in self._machine.buses():
-                text = f"the GPU at {bus} is gone since its reset ended in the middle{why and f': {why}'}"
-                yield f"{text} (hint: type: echo 1 >/{RESCAN}; if that does not help, reboot)"
+                hint = say("driver.rescan", command=f"echo 1 >/{RESCAN}")
+                yield say("word.hinted", what=because(say("driver.gpu-gone", bus=bus), why), hint=hint)
 
     def _stays_stopped(self) -> Iterator[str]:
         units, late = self._promises.all.units, self._late
         if units and late:
-            yield f"{', '.join(units)} stays stopped until the reset of {listed(sorted(late))} ends, which takes long"
+            yield say("driver.stays-stopped", names=units, chips=sorted(late))
 
     def close(self) -> None:
         self._resets.close()
@@ -348,4 +348,4 @@ def _kernel_log(path: str) -> tuple[XidLog | None, tuple[str, ...]]:
     try:
         return XidLog(path), ()
     except DriverError as error:
-        return None, (f"Xids that only the kernel tells are missed: {sentence(error)}",)
+        return None, (say("driver.xids-missed", why=reason(error, "")),)

@@ -21,7 +21,8 @@ from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.drivers.nvml.numbers import Numbers
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass, replace
-from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, RingId, Share
+from cmgr.sentences.sentence import say
 
 T = TypeVar("T")
 
@@ -88,7 +89,7 @@ def renumbered(before: Iterable[Chip], now: Iterable[Chip]) -> Iterator[str]:
     for chip in now:
         old, new = (f"{NOTATION.file}{n}" for n in (minors.get(chip.id, chip.logical), chip.logical))
         if old != new:
-            yield f"the device file of chip {chip.id} is {new} now, and was {old}: whoever has {old} has another GPU"
+            yield say("driver.renumbered", chip=chip.id, new=new, old=old)
 
 
 class Machine:
@@ -138,7 +139,7 @@ class Machine:
                     fresh[seen.wired.chip] = seen
             self._keep_silent(unseen, fresh, troubles)
             if not count:
-                troubles.append("the driver lists no GPUs")
+                troubles.append(say("driver.lists-no-gpus"))
             self._settle(fresh, troubles)
             return self.chips()
 
@@ -255,7 +256,7 @@ class Machine:
         silent = {known.wired.chip: replace(known, here=True) for known in missing[: len(unseen)]}
         fresh.update(silent)
         left_out = [index for index in unseen if index not in silent][: len(unseen) - len(silent)]
-        troubles += [f"GPU {index} is left out: {unseen[index].message}" for index in left_out]
+        troubles += [say("driver.gpu-left-out", index=index, why=unseen[index].message) for index in left_out]
 
     def _is_listed(self, bus: str) -> bool:
         try:
@@ -270,10 +271,10 @@ class Machine:
         gone = {chip: replace(known, here=False) for chip, known in self._known.items() if chip not in fresh}
         known = {**gone, **fresh}
         if gone:
-            troubles.append(f"the driver lists {listed(gone)} no more")
+            troubles.append(say("driver.lists-no-more", chips=list(gone)))
         managed = not any(topology.needs_fabric_manager(k.wired) for k in known.values()) or self._managed()
         if not managed:
-            troubles.append("the Fabric Manager does not run: all GPUs at its switches are reset together")
+            troubles.append(say("driver.no-manager"))
         rings = topology.rings([k.wired for k in known.values()], fabric_managed=managed)
         kept = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
         self._know(known, topology.joined(kept, self._numbers.together))

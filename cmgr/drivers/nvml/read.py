@@ -7,13 +7,14 @@ from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
 from cmgr.drivers.processes import Holder
 from cmgr.frozen import dataclass, replace
+from cmgr.sentences.sentence import say
 
 _FIELDS = (abi.ACTION_FIELD, abi.REMAP_PENDING_FIELD, abi.REMAP_FAILED_FIELD, abi.PAGES_PENDING_FIELD)
 
 _NOT_YET = frozenset({abi.GPU_IS_LOST, abi.RESET_REQUIRED, abi.NOT_READY, abi.NOT_FOUND, abi.GPU_NOT_FOUND})
 """Answers of a GPU that comes up after a reset."""
 
-FABRIC_MANAGER = "it waits for the Fabric Manager"
+FABRIC_MANAGER = say("driver.awaits-manager")
 
 
 @dataclass(frozen=True, slots=True)

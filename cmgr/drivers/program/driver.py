@@ -23,15 +23,14 @@ from cmgr import typed
 from cmgr.drivers.program import wire
 from cmgr.drivers.program.link import Late, Link, Lost, Unasked
 from cmgr.drivers.resets import refusal
-from cmgr.errors import DriverError, ResetRefused, chain
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.frozen import dataclass
 from cmgr.model.pieces import matched
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, rings_of
 from cmgr.model.values.messages.facts import ChipsListed, ReadNeeded, Remarked
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact, SoftFault
-from cmgr.sentences.sentence import say
-from cmgr.words import span
+from cmgr.sentences.sentence import because, chained, say
 
 READ_SECONDS = 5.0
 MEASURE_SECONDS = 3.0
@@ -42,13 +41,10 @@ MOST_PAST = 4
 HANGS = 30.0
 """So many seconds a program may take to say how it is, for which it asks nobody."""
 
-NONE_SERVES = "the program that drives the chips does not serve"
-NO_OTHER = "no other program can drive the chips"
-
 SLOW = 10.0
 """After so many seconds it is said that a library has not begun yet."""
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({"text": "", "share_obstacle": "the chips are not known"})
+_NOTHING: Mapping[str, Any] = MappingProxyType({"text": "", "share_obstacle": say("driver.chips-unknown")})
 """The words of a program that has not begun."""
 
 
@@ -120,8 +116,7 @@ class ProgramDriver:
             return refusal
         # In steps: whoever logs what is new does not log every second.
         passed = timedelta(seconds=seconds // SLOW * SLOW if seconds < 60 else seconds // 60 * 60)
-        hint = "it may take ten minutes where a chip is dead; see journalctl -u cmgr and what the chips' own tool says"
-        return DriverError(f"the library of the chips has not begun for {span(passed)}", hint=hint)
+        return DriverError(say("driver.not-begun-for", span=passed), hint=say("driver.dead-chip"))
 
     def chips(self) -> tuple[Chip, ...]:
         known = self._known
@@ -130,7 +125,7 @@ class ProgramDriver:
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
         with self._lock:
             if self._tell is not None or self._closed:
-                raise DriverError("cannot watch the chips: they are watched already, or closed")
+                raise DriverError(say("driver.watched-already"))
             self._tell = tell
         # The keeper tells those that begin to serve from now on.
         self._ask("watch", HANGS)
@@ -209,8 +204,8 @@ class ProgramDriver:
     def trouble(self) -> tuple[str, ...]:
         refusal, link = self.refusal(), self._link
         if refusal is not None or link is None:
-            return (chain(refusal),) if refusal is not None else ()
-        own = self._trouble or (f"{NONE_SERVES}: {link.lost}" if link.lost else self._no_other)
+            return (chained(refusal),) if refusal is not None else ()
+        own = self._trouble or (because(say("driver.none-serves"), link.lost) if link.lost else self._no_other)
         return (*((own,) if own else ()), *self._told)
 
     def close(self) -> None:
@@ -229,7 +224,8 @@ class ProgramDriver:
         """Return the answer of the program that serves. Raises as `Link.ask`; `Unasked` before one does."""
         link = self._link
         if link is None:
-            raise Unasked(f"cannot drive the chips: {self.refusal()}")
+            refusal = self.refusal()
+            raise Unasked(because(say("driver.cannot-drive"), "" if refusal is None else refusal.message))
         return link.ask(do, seconds, **words)
 
     def _begun(self) -> tuple[Link, Mapping[str, Any]]:
@@ -254,7 +250,9 @@ class ProgramDriver:
             typed.value(tuple[Chip, ...], said["chips"])
         except (LookupError, ValueError, TypeError) as error:
             link.kill()
-            raise DriverError(f"cannot drive the chips: the program says what cannot be understood: {error}") from error
+            raise DriverError(
+                because(say("driver.cannot-drive"), say("driver.not-understood", error=str(error)))
+            ) from error
         except DriverError:
             link.kill()
             raise
@@ -296,11 +294,11 @@ class ProgramDriver:
 
     def _cannot(self, error: Exception) -> None:
         if self._serves():
-            self._no_other = f"{NO_OTHER}: {chain(error)}"
+            self._no_other = because(say("driver.no-other"), chained(error))
         else:
-            self._trouble = f"{NONE_SERVES}: {chain(error)}"
+            self._trouble = because(say("driver.none-serves"), chained(error))
         with self._tried:
-            self._refusal = error if isinstance(error, DriverError) else DriverError(chain(error))
+            self._refusal = error if isinstance(error, DriverError) else DriverError(chained(error))
             self._refused += 1
             self._tried.notify_all()
 
@@ -318,7 +316,7 @@ class ProgramDriver:
         self._past = [link for link in self._past if link.lives()]
         if len(self._past) < MOST_PAST:
             return False
-        self._trouble = f"{MOST_PAST} programs that drove the chips before do not end: no other one is started"
+        self._trouble = say("driver.many-do-not-end", count=MOST_PAST)
         return True
 
     def _ask_how_it_is(self, link: Link) -> None:
@@ -327,7 +325,7 @@ class ProgramDriver:
         except Lost:
             return
         except Late:
-            self._trouble = f"the program that drives the chips has said nothing for {HANGS:g} s"
+            self._trouble = say("driver.program-silent", seconds=f"{HANGS:g}")
             if not self._in_reset:
                 link.kill()
             return
@@ -355,7 +353,7 @@ class ProgramDriver:
         old.retire()
         self._past.append(old)
         if died:
-            self._say(Remarked(f"the program that drives the chips had ended ({died}): another one does", loud=True))
+            self._say(Remarked(say("driver.program-ended", why=died), loud=True))
         if {chip.id for chip in self.chips()} != was:
             self._say(ChipsListed(self.chips()))
         for chips in rings_of(self.chips()).values():
@@ -394,5 +392,5 @@ def _reports(said: Any) -> tuple[ChipReport, ...]:
     try:
         found: tuple[ChipReport, ...] = typed.value(tuple[ChipReport, ...], said)
     except ValueError as error:
-        raise DriverError(f"the program that drives the chips says what cannot be understood: {error}") from error
+        raise DriverError(say("driver.chips-not-understood", error=str(error))) from error
     return found

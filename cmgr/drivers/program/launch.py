@@ -21,6 +21,7 @@ from cmgr import again
 from cmgr.drivers.program.link import Link
 from cmgr.errors import DriverError
 from cmgr.host.mounts import in_the_host
+from cmgr.sentences.sentence import chained, say
 
 UNIT = "cmgr-chips@{service}-{number}.service"
 
@@ -51,7 +52,7 @@ def child(command: Sequence[str] = ()) -> Link:
     try:
         process, ours = (None if command else again.ahead()) or again.child(command)
     except OSError as error:
-        raise DriverError(f"cannot start the program that drives the chips: {error.strerror}") from error
+        raise DriverError(say("driver.cannot-start", why=error.strerror or "")) from error
     return Link(ours, process.kill, lambda: _how_it_ended(process), lambda: process.poll() is None)
 
 
@@ -59,8 +60,8 @@ def _how_it_ended(process: "subprocess.Popen[bytes]") -> str:
     try:
         code = process.wait(ENDS)
     except subprocess.TimeoutExpired:
-        return "it has closed its connection"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return say("driver.closed-connection")
+    return say("driver.killed-by", signal=signal.Signals(-code).name) if code < 0 else say("drill.exit-code", code=code)
 
 
 class Units:
@@ -80,11 +81,11 @@ class Units:
             line = self._accepted(listener, name)
         except (OSError, subprocess.SubprocessError, DriverError) as error:
             _kill(name)
-            why = str(getattr(error, "stderr", "") or error).strip()
-            raise DriverError(
-                f"cannot start {name}, which drives the chips: {why}", hint=f"journalctl -u {name}"
-            ) from None
-        return Link(line, lambda: _kill(name), lambda: f"see journalctl -u {name}", lambda: _lives(name))
+            why = str(getattr(error, "stderr", "")).strip() or chained(error)
+            text = say("driver.cannot-start-unit", unit=name, why=why)
+            raise DriverError(text, hint=f"journalctl -u {name}") from None
+        see = say("driver.see", command=f"journalctl -u {name}")
+        return Link(line, lambda: _kill(name), lambda: see, lambda: _lives(name))
 
     def _listening(self) -> socket.socket:
         if self._listener is None:
@@ -108,7 +109,7 @@ class Units:
                 line, _ = listener.accept()
             except TimeoutError:
                 if (state := _shown("ActiveState", name)) in ("failed", "inactive"):
-                    raise DriverError(f"it is {state}") from None
+                    raise DriverError(say("driver.unit-is", state=state)) from None
                 continue
             size = struct.calcsize(_CREDENTIALS)
             _, uid, _ = struct.unpack(_CREDENTIALS, line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
@@ -116,7 +117,7 @@ class Units:
                 line.settimeout(None)
                 return line
             line.close()
-        raise DriverError(f"it has not connected within {CONNECTS:g} s")
+        raise DriverError(say("driver.not-connected", seconds=f"{CONNECTS:g}"))
 
 
 def _systemctl(*words: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from cmgr.drivers.program import wire
 from cmgr.errors import DriverError
 from cmgr.ports import DriverFact
+from cmgr.sentences.sentence import because, say
 
 
 class Late(DriverError):
@@ -63,7 +64,7 @@ class Link:
         if not answer.come.wait(seconds):
             with self._lock:
                 self._waiting = {number: each for number, each in self._waiting.items() if each is not answer}
-            raise Late(f"cannot drive the chips: the program has not answered within {seconds:g} s")
+            raise Late(because(say("driver.cannot-drive"), say("driver.program-late", seconds=f"{seconds:g}")))
         return self.answered(answer)
 
     def begin(self, do: str, **words: Any) -> _Answer:
@@ -71,7 +72,7 @@ class Link:
         answer = _Answer()
         with self._lock:
             if self.lost:
-                raise Unasked(f"cannot drive the chips: {self.lost}")
+                raise Unasked(because(say("driver.cannot-drive"), self.lost))
             number = next(self._numbers)
             self._waiting[number] = answer
             with suppress(OSError):  # The reader notices, too, and answers everything.
@@ -113,7 +114,7 @@ class Link:
                 while line := lines.readline(wire.MOST):
                     self._take(wire.heard(line), tell)
         except (ValueError, LookupError, TypeError) as error:
-            why = f"the program says what cannot be understood: {error}"
+            why = say("driver.not-understood", error=str(error))
             self._end()
         except OSError:
             pass  # As if it had said nothing more.
@@ -141,6 +142,6 @@ class Link:
             self.lost = why
             waiting, self._waiting = [*self._waiting.values()], {}
         for answer in waiting:
-            answer.error = Lost(f"cannot drive the chips: {why}")
+            answer.error = Lost(because(say("driver.cannot-drive"), why))
             answer.come.set()
         self._line.close()

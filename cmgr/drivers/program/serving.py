@@ -34,6 +34,7 @@ from cmgr.ports import (
     Ranking,
     Renewable,
 )
+from cmgr.sentences.sentence import because, say
 from cmgr.words import json_of
 
 MOST_TOLD = 20_000
@@ -41,8 +42,6 @@ MOST_TOLD = 20_000
 
 AT_ONCE = 24
 """So many requests are served at once: more than any driver takes, so that nobody waits behind a reset."""
-
-NO_SHARES = "this driver makes no shares"
 
 Request = Mapping[str, Any]
 
@@ -106,9 +105,8 @@ class Server:
         except CmgrError as error:
             said = {"error": wire.failure(DriverError(error.message, hint=error.hint))}
         except Exception as error:  # Whoever waits for the answer has to have one.
-            said = {
-                "error": {"kind": "failed", "text": f"cannot {request.get('do')}: this is a bug in cmgr: {error!r}"}
-            }
+            text = say("driver.cannot-do-bug", what=str(request.get("do")), error=repr(error))
+            said = {"error": {"kind": "failed", "text": text}}
         with self._changed:
             self._put(wire.line({"id": request["id"], **said}))
 
@@ -158,8 +156,8 @@ class Server:
 
     def _begin(self, request: Request) -> Any:
         if request["version"] != wire.VERSION:
-            text = f"this program speaks version {wire.VERSION}, and the service version {request['version']}"
-            raise DriverError(f"cannot drive the chips: {text}", hint="restart cmgr: it was updated while it ran")
+            why = say("driver.other-version", ours=wire.VERSION, theirs=str(request["version"]))
+            raise DriverError(because(say("driver.cannot-drive"), why), hint=say("driver.was-updated"))
         self._driver = driver = self._opened(read_back(request["settings"]))
         return {
             "version": wire.VERSION,
@@ -168,13 +166,15 @@ class Server:
             "pid": os.getpid(),
             "chips": typed.plain(driver.chips()),
             "text": driver.describe() if isinstance(driver, Describing) else "",
-            "share_obstacle": driver.share_obstacle() if isinstance(driver, Dividing) else NO_SHARES,
+            "share_obstacle": driver.share_obstacle()
+            if isinstance(driver, Dividing)
+            else say("driver.makes-no-shares"),
         }
 
     @property
     def _drives(self) -> ChipDriver:
         if self._driver is None:
-            raise DriverError("cannot drive the chips: nothing has begun")
+            raise DriverError(because(say("driver.cannot-drive"), say("driver.nothing-begun")))
         return self._driver
 
     def _doubts(self, _request: Request) -> Any:
@@ -224,7 +224,7 @@ class Server:
     def _soft_fault(self, request: Request) -> Any:
         driver = self._drives
         if not isinstance(driver, Drilling):
-            raise DriverError("this driver cannot raise a fault by itself")
+            raise DriverError(say("driver.raises-no-fault"))
         return typed.plain(driver.soft_fault(ChipId(request["chip"])))
 
     def _state(self, _request: Request) -> Any:

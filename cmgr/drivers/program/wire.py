@@ -14,6 +14,7 @@ from cmgr.model.values.machine import MachineTold
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded, Remarked
 from cmgr.ports import DriverFact
 from cmgr.sentences import beside, sentence
+from cmgr.sentences.sentence import because, say
 from cmgr.typed import plain, value
 from cmgr.words import json_of
 
@@ -70,6 +71,6 @@ def failure(error: DriverError) -> Mapping[str, str]:
 def failed(said: Any) -> DriverError:
     """Return the error that was sent. Anything else is an error, too."""
     if not isinstance(said, dict) or not isinstance(said.get("text"), str):
-        return DriverError(f"cannot drive the chips: the program answers with an error of no form: {said!r:.80}")
+        return DriverError(because(say("driver.cannot-drive"), say("driver.no-form", said=f"{said!r:.80}")))
     hint = said.get("hint")
     return _ERRORS.get(str(said.get("kind")), DriverError)(said["text"], hint=hint if isinstance(hint, str) else "")

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from cmgr.config.sim import Sim, SimDivided
+from cmgr.drivers.processes import in_words
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, Share
 from cmgr.model.values.faults import FaultCode, FaultKey
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.sentences.sentence import say
@@ -42,7 +43,7 @@ class SimChip:
 
     def report(self) -> ChipReport:
         if self.silent:
-            return ChipReport(self.chip.id, error="does not answer")
+            return ChipReport(self.chip.id, error=say("driver.silent"))
         faults = tuple(Reported(key.code, severity) for key, severity in sorted(self.faults.items()))
         processes = tuple(self.processes.values())
         return ChipReport(self.chip.id, self.boot_at is None, faults, processes, shares=self.shares())
@@ -74,7 +75,7 @@ class SimChips:
         """Return the chip. Raises `DriverError` when there is none of that number."""
         found = self._chips.get(ChipId(number))
         if found is None:
-            raise DriverError(f"cannot find chip {number}: there is no such simulated chip")
+            raise DriverError(say("driver.no-simulated-chip", chip=number))
         return found
 
     def report(self, number: ChipId) -> ChipReport:
@@ -99,12 +100,12 @@ class SimChips:
         for number in chips:
             chip = self.chip(number)
             if chip.silent:
-                return f"{listed([number])} does not answer the question who uses it"
+                return say("driver.sim-silent", chip=number)
             for process in chip.processes.values():
-                return f"process {process.pid} ({process.name or 'no name'}) is on {listed([number])}"
+                return say("driver.process-on-chip", process=in_words(process), chip=number)
         wanted = {normal_code(code) for code in codes}
         if wanted and not any(key.code in wanted for number in faulty for key in self.chip(number).faults):
-            return f"{listed(faulty)} reports none of {', '.join(sorted(codes))} any more"
+            return say("driver.reports-none", chips=list(faulty), codes=sorted(codes))
         return ""
 
     def reset(self, chips: Sequence[ChipId], boot_at: float) -> None:

@@ -12,17 +12,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.config.sim import Sim, SimEvent
-from cmgr.drivers.resets import of_one_ring
+from cmgr.drivers.resets import of_one_ring, refusal
 from cmgr.drivers.sim import machine as sim_machine
 from cmgr.drivers.sim import world as sim_world
 from cmgr.drivers.sim.chips import NEVER, SimChips
 from cmgr.drivers.sim.world import Past, SimReset
-from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share
 from cmgr.model.values.faults import Assertion, FaultCode, FaultKey
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
 from cmgr.ports import DriverFact
+from cmgr.sentences.sentence import because, say
 
 _KEPT_RESETS = 1000
 
@@ -68,7 +69,7 @@ class SimDriver:
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
         with self._changed:
             if self._teller is not None or self._closed:
-                raise DriverError("cannot watch the simulated chips: they are watched already, or closed")
+                raise DriverError(say("driver.watched-already"))
             self._sweep_at = self._now() + self._sweep
             self._teller = threading.Thread(target=self._run, args=(tell,), name="sim-chips", daemon=True)
             self._teller.start()
@@ -85,7 +86,7 @@ class SimDriver:
             objection = self._chips.objection(chips, faulty, codes)
             if objection:
                 self._record(chips, "refused")
-                raise ResetRefused(f"cannot reset {listed(chips)}: {objection}")
+                raise refusal(chips, objection)
             fails = self._past.fail_resets != 0
             done = self._now() + self._settings.reset_time.total_seconds()
             if fails:
@@ -96,14 +97,16 @@ class SimDriver:
             self._record(chips, "failed" if fails else "taken")
             self._wait_in_reset(chips, done)
             if fails:
-                raise DriverError(f"cannot reset {listed(chips)}: the simulated driver says that it failed")
+                raise DriverError(because(say("driver.cannot-reset", chips=chips), say("driver.sim-failed")))
 
     def make_shares(self, shares: Mapping[ChipId, Sequence[Share]]) -> None:
         with self._changed:
             if self._past.fail_shares:
                 self._past = replace(self._past, fail_shares=max(-1, self._past.fail_shares - 1))
                 self._try_to_save()
-                raise DriverError(f"cannot divide {listed(shares)}: the simulated driver says that it failed")
+                raise DriverError(
+                    because(say("driver.cannot-divide-sim", chips=list(shares)), say("driver.sim-failed"))
+                )
             for chip, wanted in shares.items():
                 self._chips.make(chip, wanted)
             self._try_to_save()
@@ -114,7 +117,7 @@ class SimDriver:
     def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
         normal = normal_code(code)
         if normal is None:
-            raise DriverError(f"cannot simulate a fault: {code!r} is not a fault code")
+            raise DriverError(say("driver.no-code", code=repr(code)))
         with self._changed:
             self._happen(SimEvent(chip, normal, assertion=assertion), module=None)
             self._save()
@@ -226,11 +229,11 @@ class SimDriver:
 
     def _check_ring(self, chips: Sequence[ChipId]) -> None:
         if self._closed:
-            raise ResetRefused(f"cannot reset {listed(chips)}: the driver is closed")
+            raise refusal(chips, say("driver.is-closed"))
         known = {chip.id: chip for chip in self.chips()}
         of_one_ring(chips, known.get, known.values)
         if self._in_reset.intersection(chips):
-            raise ResetRefused(f"cannot reset {listed(chips)}: a reset is under way")
+            raise refusal(chips, say("driver.earlier-reset"))
 
     def _wait_in_reset(self, chips: Sequence[ChipId], done: float) -> None:
         self._in_reset.update(chips)
@@ -241,7 +244,7 @@ class SimDriver:
             self._in_reset.difference_update(chips)
             self._changed.notify_all()
         if self._closed:
-            raise DriverError(f"cannot tell how the reset of {listed(chips)} went: the driver was closed")
+            raise DriverError(because(say("driver.how-unknown", chips=chips), say("driver.is-closed")))
 
     def _record(self, chips: Sequence[ChipId], outcome: str) -> None:
         record = SimReset(self._wall(), tuple(chips), outcome)

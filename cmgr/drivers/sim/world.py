@@ -12,6 +12,7 @@ from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultKey
 from cmgr.model.values.handling.catalog import normal_code
+from cmgr.sentences.sentence import say
 from cmgr.typed import value
 from cmgr.words import json_of
 
@@ -47,7 +48,7 @@ def save(path: str, chips: SimChips, past: Past, ahead: float) -> None:
         with atomic.written(Path(path), 0o600, durable=False) as file:
             file.write(text.encode())
     except OSError as error:
-        raise DriverError(f"cannot write the world of the simulated chips, {path}") from error
+        raise DriverError(say("driver.sim-not-written", path=path)) from error
 
 
 def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
@@ -55,12 +56,12 @@ def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
 
     Raises `DriverError`.
     """
-    hint = f"remove {path}: the simulated chips start afresh then"
+    hint = say("driver.sim-remove", path=path)
     try:
         with open(path, encoding="utf-8") as file:
             read = json_of(file.read())
         if read["version"] != _VERSION:
-            raise DriverError(f"cannot use the world of the simulated chips, {path}: of another version", hint=hint)
+            raise DriverError(say("driver.sim-version", path=path), hint=hint)
         for chip in chips.all():
             _restore(chip, read["chips"].get(str(chip.piece), {}), now, ahead)
         past: Past = value(Past, read)
@@ -68,7 +69,7 @@ def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DriverError(f"cannot read the world of the simulated chips, {path}", hint=hint) from error
+        raise DriverError(say("driver.sim-not-read", path=path), hint=hint) from error
 
 
 def _has_changed(chip: SimChip) -> bool:

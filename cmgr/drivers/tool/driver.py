@@ -23,11 +23,11 @@ from cmgr.drivers.tool.ear import Again, Ear
 from cmgr.drivers.tool.settings import Tool
 from cmgr.drivers.tool.spoken import Ability, Description
 from cmgr.drivers.tool.turns import Turns
-from cmgr.errors import DriverError, DriverMissing, ResetRefused
+from cmgr.errors import DriverError, DriverMissing
 from cmgr.frozen import dataclass, replace
 from cmgr.host.act import Act, CannotBegin, Ended
 from cmgr.host.host import Host
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, listed, rings_of
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, rings_of
 from cmgr.model.values.faults import Severity
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded, Remarked
 from cmgr.ports import Doubt, DriverFact
@@ -61,7 +61,7 @@ class ToolDriver:
 
     def __init__(self, settings: Tool, sweep: timedelta, relist: timedelta, around: Around) -> None:
         if not settings.program:
-            raise DriverMissing("cannot ask for chips: no program is named", hint=f"set {SETTING}: docs/drivers.md")
+            raise DriverMissing(say("driver.no-program"), hint=say("driver.set-program", setting=SETTING))
         self._path, self._around = settings.program, around
         self._seconds = settings.call_timeout.total_seconds()
         self._reset_seconds = settings.reset_timeout.total_seconds()
@@ -92,7 +92,7 @@ class ToolDriver:
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
         with self._lock:
             if self._tell is not None or self._closed.is_set():
-                raise DriverError("cannot watch the chips: they are watched already, or closed")
+                raise DriverError(say("driver.watched-already"))
             self._tell = tell
         self._ear.start(self._seconds)
         self._looks.start(time.monotonic())
@@ -110,7 +110,7 @@ class ToolDriver:
         ring = of_one_ring(chips, self._chips.get, self.chips)
         if not self._said.can(Ability.RESET):
             why = say("driver.resets-none", path=self._path)
-            raise refusal(chips, why, "reset it with its maker's tool, or restart the machine")
+            raise refusal(chips, why, say("driver.by-makers-tool"))
         (number,) = {chip.ring for chip in ring.values()}
         with self._turns.taken(number) as held:
             self._last_look(chips, faulty, codes)
@@ -129,7 +129,8 @@ class ToolDriver:
     def trouble(self) -> tuple[str, ...]:
         gone = sorted(self._chips.keys() - self._here)
         deaf = self._ear.deaf() if self._tell is not None else ""
-        return tuple(filter(None, (deaf, *self._wrong.values(), f"{LISTS_NO_MORE}: {listed(gone)}" if gone else "")))
+        no_more = say("driver.chips-described-no-more", chips=gone) if gone else ""
+        return tuple(filter(None, (deaf, *self._wrong.values(), no_more)))
 
     def describe(self) -> str:
         """Return the program, and the maker that it names, for `cmgr check`."""
@@ -137,12 +138,12 @@ class ToolDriver:
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Return what the program cannot do."""
-        hint = "cmgr check --tool shows what it says, docs/drivers.md what it may say"
         lacks = {
-            Ability.RESET: "it resets no chips: those with faults that need it are isolated",
-            Ability.PROCESSES: "it lists no processes: a container of which cmgr cannot tell its chips is in the way",
+            Ability.RESET: say("driver.tool-resets-none"),
+            Ability.PROCESSES: say("driver.tool-lists-none"),
         }
-        return tuple(Doubt(f"{self._path}: {text}", hint) for can, text in lacks.items() if not self._said.can(can))
+        hint = say("driver.tool-shows", page="docs/drivers.md")
+        return tuple(Doubt(because(self._path, why), hint) for can, why in lacks.items() if not self._said.can(can))
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         if not self._said.can(Ability.MEASURE) or not (here := [chip for chip in chips if chip in self._here]):
@@ -160,9 +161,10 @@ class ToolDriver:
         try:
             said = asked.ask(self._path, (do, *map(str, chips)), seconds, SETTING)
         except DriverError as error:
-            raise type(error)(f"cannot {do}: {error.message}", hint=error.hint) from None
+            raise type(error)(say("driver.cannot-do", what=do, why=error.message), hint=error.hint) from None
         if said.status != 0:
-            raise DriverError(f"{self._path} {do} ended with {said.status}: {last_line(said.complaint or said.text)}")
+            words = last_line(said.complaint or said.text)
+            raise DriverError(say("driver.ended", program=f"{self._path} {do}", status=said.status, words=words))
         return said.text
 
     def _describe(self, seconds: float) -> Description:
@@ -170,12 +172,13 @@ class ToolDriver:
             said = spoken.description(self._run("describe", (), seconds))
         except ValueError as error:
             first, *others = str(error).splitlines()
-            more = f" (and {len(others)} more)" if others else ""
-            hint = f"cmgr check --tool {self._path}"
-            raise DriverError(f"cannot use {self._path}: describe: {first}{more}", hint=hint) from error
+            why = say("driver.and-more", what=first, count=len(others)) if others else first
+            text = say("driver.cannot-use", path=self._path, why=because("describe", why))
+            raise DriverError(text, hint=f"cmgr check --tool {self._path}") from error
         if said.about.version != spoken.VERSION:
-            text = f"it speaks version {said.about.version}, and cmgr version {spoken.VERSION}"
-            raise DriverError(f"cannot use {self._path}: {text}", hint="docs/drivers.md has the words of this version")
+            why = say("driver.speaks-version", theirs=said.about.version, ours=spoken.VERSION)
+            hint = say("driver.words-of-version", page="docs/drivers.md")
+            raise DriverError(say("driver.cannot-use", path=self._path, why=why), hint=hint)
         return said
 
     def _know(self, said: Description) -> None:
@@ -239,7 +242,7 @@ class ToolDriver:
             except ValueError as error:
                 return dict.fromkeys(chips, self._not_understood(do, error))
             self._wrong.pop(do, None)
-            return {chip: found.get(chip, f"{self._path} {do} does not say") for chip in chips}
+            return {chip: found.get(chip, self._silent(do)) for chip in chips}
         return self._of_each_alone(do, chips, kind)
 
     def _of_each_alone(self, do: str, chips: Sequence[ChipId], kind: type[T]) -> "dict[ChipId, T | str]":
@@ -250,15 +253,18 @@ class ToolDriver:
                 return error.message
             except ValueError as error:
                 return self._not_understood(do, error)
-            return said.get(chip, f"{self._path} {do} does not say")
+            return said.get(chip, self._silent(do))
 
         found = dict(zip(chips, at_once([partial(ask, chip) for chip in chips]), strict=True))
         self._apart = any(isinstance(each, str) for each in found.values())
         return found
 
     def _not_understood(self, do: str, error: ValueError) -> str:
-        self._wrong[do] = f"{self._path} {do} says what cannot be understood: {str(error).splitlines()[0]}"
+        self._wrong[do] = say("driver.call-not-understood", call=f"{self._path} {do}", error=str(error).splitlines()[0])
         return self._wrong[do]
+
+    def _silent(self, do: str) -> str:
+        return say("driver.call-does-not-say", call=f"{self._path} {do}")
 
     # Resets.
 
@@ -296,10 +302,14 @@ class ToolDriver:
         if why := spoken.refusal(ended.output):
             raise refusal(chips, why)
         if not ended.executed:
-            raise ResetRefused(f"cannot reset {listed(chips)}: {self._path} {ended.why}", hint=f"correct {SETTING}")
+            why = say("driver.program-did", path=self._path, how=ended.why)
+            raise refusal(chips, why, say("driver.correct", setting=SETTING))
         if not ended.well:
-            how = ended.why or f"ended with {ended.code}"
-            raise DriverError(f"cannot reset {listed(chips)}: {self._path} {how}: {last_line(ended.output)}")
+            words = last_line(ended.output)
+            did: str = say("driver.ended", program=self._path, status=ended.code or 0, words=words)
+            if ended.why:
+                did = because(say("driver.program-did", path=self._path, how=ended.why), words)
+            raise DriverError(because(say("driver.cannot-reset", chips=chips), did))
 
     # Hearing.
 
@@ -365,8 +375,7 @@ class ToolDriver:
         if self.chips() != before:
             self._say(ChipsListed(self.chips()))
         if self._said.codes != said.codes:
-            text = "the program has other codes than when cmgr began; systemctl reload cmgr takes them"
-            self._say(Remarked(text, loud=True))
+            self._say(Remarked(say("driver.other-codes"), loud=True))
 
     def _ask_all(self) -> None:
         """Read every chip, for what no event has told."""
@@ -400,7 +409,9 @@ def differs(before: ChipReport, now: ChipReport) -> bool:
 
 
 def last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it says nothing")[:200]
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), say("driver.said-nothing"))[
+        :200
+    ]
 
 
 def numbered(file: spoken.File) -> str:

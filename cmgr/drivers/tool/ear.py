@@ -13,6 +13,7 @@ from cmgr.drivers import asked
 from cmgr.drivers.tool import spoken
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 MOST_SAID = 1 << 16
 """So many bytes one line of `watch` may have."""
@@ -47,7 +48,7 @@ class Ear:
         self._closed = threading.Event()
         self._hears, self._tried = threading.Event(), threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
-        self._why = "it has not said yet that it hears"
+        self._why: str = say("driver.says-not-yet")
         self._thread = threading.Thread(target=self._listen_on, name="tool-watch", daemon=True)
 
     def start(self, seconds: float) -> None:
@@ -57,7 +58,7 @@ class Ear:
 
     def deaf(self) -> str:
         """Return why no fault is heard; nothing while they are. Any thread."""
-        return "" if self._hears.is_set() else f"faults are not heard: {self._path} watch: {self._why}"
+        return "" if self._hears.is_set() else say("driver.not-heard", call=f"{self._path} watch", why=self._why)
 
     def close(self) -> None:
         self._closed.set()
@@ -88,19 +89,20 @@ class Ear:
         except DriverError as error:
             return error.message
         except OSError as error:
-            return f"cannot run it: {error.strerror}"
+            return say("driver.cannot-run-it", why=error.strerror or "")
         try:
             for line in self._lines(process):
                 self._hear(line)
         except ValueError as error:
-            return f"it says what cannot be understood: {error}"
+            return say("driver.it-not-understood", error=str(error))
         finally:
             self._kill()
             code = process.wait()
             for pipe in filter(None, (process.stdin, process.stdout)):
                 with suppress(OSError):
                     pipe.close()
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"it has ended, with exit code {code}"
+        killed = code < 0 and say("driver.killed-by", signal=signal.Signals(-code).name)
+        return killed or say("driver.exit-code", code=code)
 
     def _hear(self, line: bytes) -> None:
         try:

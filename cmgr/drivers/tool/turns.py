@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cmgr.errors import ResetRefused
 from cmgr.model.values.chips import RingId
+from cmgr.sentences.sentence import say
 
 NAME = "tool-reset-{}.lock"
 
@@ -34,12 +35,12 @@ class Turns:
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         except OSError as error:
-            raise ResetRefused(f"cannot reset ring {ring}: {path} cannot be opened: {error.strerror}") from error
+            raise ResetRefused(say("driver.no-turn", ring=ring, path=str(path), why=error.strerror or "")) from error
         try:
             try:
                 fcntl.fcntl(file, fcntl.F_OFD_SETLK, _WHOLE)
             except OSError:
-                raise ResetRefused(f"cannot reset ring {ring}: an earlier reset is under way") from None
+                raise ResetRefused(say("driver.turn-taken", ring=ring)) from None
             yield file
         finally:
             os.close(file)

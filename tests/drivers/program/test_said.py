@@ -24,6 +24,8 @@ from cmgr.typed import value
 
 GONE = say("driver.listed-no-more")
 CHINESE_GONE = "驱动不再列出它"
+STRANGERS = "the clock of board 3 is slow"
+"""Words of a driver that says texts alone."""
 
 
 class Gone(SimDriver):
@@ -31,6 +33,12 @@ class Gone(SimDriver):
 
     def __init__(self) -> None:
         super().__init__(Sim(chips=1))
+
+    def trouble(self) -> tuple[str, ...]:
+        return (say("driver.lists-no-more", chips=[0]), STRANGERS)
+
+    def stale(self) -> str:
+        return GONE
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         return tuple(ChipReport(chip, error=GONE) for chip in chips)
@@ -68,6 +76,13 @@ def test_why_a_reset_was_refused_is_said_in_chinese(link: Link) -> None:
         link.ask("reset", chips=[0], faulty=[0], codes=[])
     assert refused.value.message == "cannot reset chip 0: the driver lists it no more"
     assert in_language(refused.value.message, CHINESE) == f"无法复位芯片 0：{CHINESE_GONE}"
+
+
+def test_the_troubles_of_a_driver_are_said_in_chinese_and_a_text_alone_as_it_is(link: Link) -> None:
+    state = link.ask("state")
+    assert state["stale"] == GONE
+    told = [in_language(text, CHINESE) for text in (*state["troubles"], state["stale"])]
+    assert told == ["驱动不再列出芯片 0", STRANGERS, CHINESE_GONE]
 
 
 @pytest.mark.parametrize(

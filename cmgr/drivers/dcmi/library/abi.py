@@ -11,6 +11,8 @@ from ctypes import c_ulong as ulong
 from ctypes import c_void_p as pointer
 from typing import Any, NamedTuple
 
+from cmgr.sentences.sentence import say
+
 LIBRARY = "libdcmi.so"
 
 WRONG_PARAMETER = -8001
@@ -36,27 +38,27 @@ NOT_SET = -8023
 UNSUPPORTED = -8255
 
 WORDS: Mapping[int, str] = {
-    WRONG_PARAMETER: "wrong parameter",
-    NOT_PERMITTED: "no permission",
-    -8003: "memory interface failed",
-    -8004: "secure function failed",
-    INNER: "internal error",
-    TIMED_OUT: "timed out",
-    -8007: "bad device id",
-    NO_DEVICE: "no such device",
-    IOCTL_FAILED: "ioctl failed",
-    -8010: "message could not be sent",
-    -8011: "message could not be received",
-    NOT_READY: "not ready",
-    IN_CONTAINER: "not supported inside a container",
-    FILE_FAILED: "file operation failed",
-    -8015: "reset failed",
-    -8016: "reset cancelled",
-    UPGRADING: "upgrade in progress",
-    OCCUPIED: "device resources occupied",
-    -8022: "partitions inconsistent",
-    NOT_SET: "configuration does not exist",
-    UNSUPPORTED: "not supported",
+    WRONG_PARAMETER: say("code.wrong-parameter"),
+    NOT_PERMITTED: say("code.no-permission"),
+    -8003: say("code.memory-failed"),
+    -8004: say("code.secure-failed"),
+    INNER: say("code.internal"),
+    TIMED_OUT: say("code.timed-out"),
+    -8007: say("code.bad-device"),
+    NO_DEVICE: say("code.no-device"),
+    IOCTL_FAILED: say("code.ioctl-failed"),
+    -8010: say("code.not-sent"),
+    -8011: say("code.not-received"),
+    NOT_READY: say("code.not-ready"),
+    IN_CONTAINER: say("code.in-container"),
+    FILE_FAILED: say("code.file-failed"),
+    -8015: say("code.reset-failed"),
+    -8016: say("code.reset-cancelled"),
+    UPGRADING: say("code.upgrading"),
+    OCCUPIED: say("code.occupied"),
+    -8022: say("code.inconsistent"),
+    NOT_SET: say("code.not-set"),
+    UNSUPPORTED: say("code.unsupported"),
 }
 
 FAULT_EVENT = 0
@@ -350,64 +352,62 @@ def _both(what: str, name: str, *rest: Any) -> Function:
 
 ABOUT_CHIP: Mapping[str, Function] = {
     "chip info": Function(
-        "read the chip's name", "dcmi_get_device_chip_info_v2", "dcmiv2_get_device_chip_info", (POINTER(ChipInfoV2),)
+        say("call.chip-name"), "dcmi_get_device_chip_info_v2", "dcmiv2_get_device_chip_info", (POINTER(ChipInfoV2),)
     ),
-    "old chip info": Function("read the chip's name", "dcmi_get_device_chip_info", "", (POINTER(ChipInfo),)),
-    "board": _both("read the board id", "board_info", POINTER(BoardInfo)),
-    "product": Function("read the product type", "dcmi_get_product_type", "", (c_char_p, c_int)),
-    "brother": Function("ask for the brother card", "dcmi_get_netdev_brother_device", "", (_INT,)),
-    "topology": Function(
-        "ask how it is joined to another", "dcmi_get_topo_info_by_device_id", "", (c_int, c_int, _INT)
-    ),
+    "old-info": Function(say("call.chip-name"), "dcmi_get_device_chip_info", "", (POINTER(ChipInfo),)),
+    "board": _both(say("call.board"), "board_info", POINTER(BoardInfo)),
+    "product": Function(say("call.product"), "dcmi_get_product_type", "", (c_char_p, c_int)),
+    "brother": Function(say("call.brother"), "dcmi_get_netdev_brother_device", "", (_INT,)),
+    "topology": Function(say("call.topology"), "dcmi_get_topo_info_by_device_id", "", (c_int, c_int, _INT)),
     "codes": Function(
-        "read the fault codes",
+        say("call.codes"),
         "dcmi_get_device_errorcode_v2",
         "dcmiv2_get_device_error_code_list",
         (_INT, _UINT, c_uint32),
     ),
     "present": Function(
-        "read its present faults", "", "dcmiv2_get_device_current_fault_event", (POINTER(Event), c_int, _INT)
+        say("call.present"), "", "dcmiv2_get_device_current_fault_event", (POINTER(Event), c_int, _INT)
     ),
-    "health": _both("read the health", "health", _UINT),
+    "health": _both(say("call.health"), "health", _UINT),
     "processes": Function(
-        "ask who uses it",
+        say("call.users"),
         "dcmi_get_device_resource_info",
         "dcmiv2_get_device_proc_mem_info",
         (POINTER(ProcMemInfo), _INT),
     ),
-    "reset": Function("reset the chip", "dcmi_set_device_reset", "dcmiv2_reset_device", (c_int,)),
-    "boot": _both("read the boot status", "boot_status", _INT),
-    "channel": _both("ask for the out-of-band channel", "outband_channel_state", _INT),
+    "reset": Function(say("call.reset"), "dcmi_set_device_reset", "dcmiv2_reset_device", (c_int,)),
+    "boot": _both(say("call.boot"), "boot_status", _INT),
+    "channel": _both(say("call.channel"), "outband_channel_state", _INT),
     "pre-reset": Function(
-        "prepare the reset", "dcmi_set_device_pre_reset", "dcmiv2_pre_reset_device", (), older="dcmi_pre_reset_soc"
+        say("call.prepare"), "dcmi_set_device_pre_reset", "dcmiv2_pre_reset_device", (), older="dcmi_pre_reset_soc"
     ),
     "rescan": Function(
-        "rescan the chip", "dcmi_set_device_rescan", "dcmiv2_rescan_device", (), older="dcmi_rescan_soc"
+        say("call.rescan"), "dcmi_set_device_rescan", "dcmiv2_rescan_device", (), older="dcmi_rescan_soc"
     ),
     "bus": Function(
-        "read the bus id", "dcmi_get_device_pcie_info_v2", "dcmiv2_get_device_pcie_info", (POINTER(PcieInfo),)
+        say("call.bus"), "dcmi_get_device_pcie_info_v2", "dcmiv2_get_device_pcie_info", (POINTER(PcieInfo),)
     ),
-    "die": Function("read the die id", "dcmi_get_device_die_v2", "dcmiv2_get_device_die_id", (c_int, POINTER(DieId))),
-    "label": _both("read the label", "elabel_info", POINTER(Label)),
+    "die": Function(say("call.die"), "dcmi_get_device_die_v2", "dcmiv2_get_device_die_id", (c_int, POINTER(DieId))),
+    "label": _both(say("call.label"), "elabel_info", POINTER(Label)),
     "address": Function(
-        "read the address", "dcmi_get_device_ip", "", (c_int, c_int, POINTER(IpAddress), POINTER(IpAddress))
+        say("call.address"), "dcmi_get_device_ip", "", (c_int, c_int, POINTER(IpAddress), POINTER(IpAddress))
     ),
-    "pod": _both("read the place in the SuperPod", "info", c_int, c_uint32, pointer, _UINT),
-    "temperature": _both("read the temperature", "temperature", _INT),
-    "power": _both("read the power", "power_info", _INT),
-    "hbm": _both("read the HBM", "hbm_info", POINTER(HbmInfo)),
-    "memory": Function("read the memory", "dcmi_get_device_memory_info_v3", "", (POINTER(MemoryInfo),)),
-    "utilisation": _both("read the utilisation", "utilization_rate", c_int, _UINT),
-    "info": _both("read its vNPUs", "info", c_int, c_uint32, pointer, _UINT),
-    "make vNPU": Function("make the vNPU", "dcmi_create_vdevice", "", (POINTER(VdeviceWish), POINTER(VdeviceMade))),
-    "destroy vNPU": Function("destroy the vNPU", "dcmi_set_destroy_vdevice", "", (c_uint32,)),
-    "voltage": _both("read the voltage", "voltage", _UINT),
-    "frequency": _both("read the frequency", "frequency", c_int, _UINT),
-    "network": _both("ask for the state of its network", "network_health", _INT),
-    "port": Function(
-        "read the counters of its port", "dcmi_get_netdev_pkt_stats_info", "", (c_int, POINTER(PortCounters))
+    "pod": _both(say("call.pod"), "info", c_int, c_uint32, pointer, _UINT),
+    "temperature": _both(say("call.temperature"), "temperature", _INT),
+    "power": _both(say("call.power"), "power_info", _INT),
+    "hbm": _both(say("call.hbm"), "hbm_info", POINTER(HbmInfo)),
+    "memory": Function(say("call.memory"), "dcmi_get_device_memory_info_v3", "", (POINTER(MemoryInfo),)),
+    "utilisation": _both(say("call.utilisation"), "utilization_rate", c_int, _UINT),
+    "info": _both(say("call.vnpus"), "info", c_int, c_uint32, pointer, _UINT),
+    "make vNPU": Function(
+        say("call.make-vnpu"), "dcmi_create_vdevice", "", (POINTER(VdeviceWish), POINTER(VdeviceMade))
     ),
-    "ecc": _both("read the error counters", "ecc_info", c_int, POINTER(EccInfo)),
+    "destroy vNPU": Function(say("call.destroy-vnpu"), "dcmi_set_destroy_vdevice", "", (c_uint32,)),
+    "voltage": _both(say("call.voltage"), "voltage", _UINT),
+    "frequency": _both(say("call.frequency"), "frequency", c_int, _UINT),
+    "network": _both(say("call.network"), "network_health", _INT),
+    "port": Function(say("call.port"), "dcmi_get_netdev_pkt_stats_info", "", (c_int, POINTER(PortCounters))),
+    "ecc": _both(say("call.ecc"), "ecc_info", c_int, POINTER(EccInfo)),
 }
 """Questions to one chip. `dcmiv2_get_device_list` and the rest of the machine's own calls are below."""
 

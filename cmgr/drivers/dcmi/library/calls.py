@@ -16,14 +16,14 @@ from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverError, DriverMissing
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import because, parts, say
 
 
 class Refused(DriverError):
     """The library answered with an error. `code` 0: the library has no such function."""
 
     def __init__(self, what: str, code: int) -> None:
-        words = abi.WORDS.get(code, "a code that nobody knows")
+        words = abi.WORDS.get(code, say("code.unknown"))
         if code:
             super().__init__(say("driver.dcmi-refuses", what=what, code=code, words=words))
         else:
@@ -53,8 +53,8 @@ class Library:
             # Its own plug-ins look for its symbols, as they do under the vendor's tools.
             self._library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL | os.RTLD_LAZY)
         except OSError as error:
-            hint = "the libraries of the Ascend driver that it needs must be in LD_LIBRARY_PATH or the loader's cache"
-            raise DriverMissing(f"cannot open {path}", hint=hint) from error
+            hint = say("driver.needs-libraries", variable="LD_LIBRARY_PATH")
+            raise DriverMissing(say("driver.not-opened", path=path), hint=hint) from error
         self._lacking: set[tuple[object, ...]] = set()
         # The library locks /etc/vnpu.cfg, which it writes anew, by fcntl: that keeps other processes out, not threads.
         self._dividing = threading.Lock()
@@ -64,12 +64,12 @@ class Library:
         said = []
         for family, symbol in ((1, "dcmi_init"), (2, "dcmiv2_init")):
             try:
-                self._run("begin", symbol)
+                self._run(say("call.begin"), symbol)
                 return family
             except Refused as refused:
-                said.append(f"{symbol}: {refused.message}")
-        hint = "is the Ascend driver loaded (npu-smi info), and may this user use it?"
-        raise DriverMissing(f"cannot begin with {self.path}: {'; '.join(said)}", hint=hint)
+                said.append(because(symbol, refused.message))
+        hint = say("driver.is-loaded", command="npu-smi info")
+        raise DriverMissing(because(say("driver.cannot-begin", path=self.path), parts(said)), hint=hint)
 
     def _run(self, what: str, symbol: str, *args: Any) -> None:
         function = self._function(symbol, abi.ABOUT_MACHINE.get(symbol))
@@ -103,14 +103,14 @@ class Library:
         most = abi.MOST_CARDS * abi.MOST_DEVICES_OF_A_CARD
         count, found = c_int(0), (c_int * most)(*[abi.NOT_THERE] * most)
         if self.family == 1:
-            self._run("list the cards", "dcmi_get_card_list", byref(count), found, abi.MOST_CARDS)
+            self._run(say("call.cards"), "dcmi_get_card_list", byref(count), found, abi.MOST_CARDS)
             return tuple(found[: max(0, count.value)])
         # This family knows no cards: a chip is a card of its own. It leaves out those that are not there.
         every = c_int(0)
-        self._run("count the chips", "dcmiv2_get_all_device_count", byref(every))
+        self._run(say("call.count"), "dcmiv2_get_all_device_count", byref(every))
         chips = min(every.value, most)
         try:
-            self._run("list the chips", "dcmiv2_get_device_list", found, byref(count), most)
+            self._run(say("call.list"), "dcmiv2_get_device_list", found, byref(count), most)
         except Refused as refused:
             if refused.code != abi.WRONG_PARAMETER:
                 raise
@@ -123,19 +123,19 @@ class Library:
         if self.family == 2:
             return (Location(card, card, 0),)
         devices = c_int(0)
-        self._run("count its chips", "dcmi_get_device_num_in_card", card, byref(devices))
+        self._run(say("call.on-card"), "dcmi_get_device_num_in_card", card, byref(devices))
         return tuple(self._at(card, device) for device in range(min(devices.value, abi.MOST_DEVICES_OF_A_CARD)))
 
     def _at(self, card: int, device: int) -> Location:
         logical = c_int(-1)
-        what = f"read the logical id of device {device}"
+        what = say("call.logical", device=device)
         self._run(what, "dcmi_get_device_logic_id", byref(logical), card, device)
         return Location(logical.value, card, device)
 
     def physical(self, place: Location) -> int:
         number = c_uint32(abi.UNREAD)
         symbol = "dcmi_get_device_phyid_from_logicid" if self.family == 1 else "dcmiv2_get_chip_phy_id_by_dev_id"
-        self._run("read the physical id", symbol, place.logical, byref(number))
+        self._run(say("call.physical"), symbol, place.logical, byref(number))
         return number.value
 
     def name(self, place: Location) -> str:
@@ -147,7 +147,7 @@ class Library:
             if self.family == 2:
                 raise
             old = abi.ChipInfo()
-            self._ask("old chip info", place, byref(old))
+            self._ask("old-info", place, byref(old))
             return _text(old.name)
         return _text(info.name)
 
@@ -176,7 +176,7 @@ class Library:
     def is_smp(self, place: Location) -> bool:
         """Return whether the work mode of the chip's card is SMP; else it is AMP."""
         mode = c_uint8(0)
-        self._run("read the work mode", "dcmi_get_npu_work_mode", place.card, byref(mode))
+        self._run(say("call.work-mode"), "dcmi_get_npu_work_mode", place.card, byref(mode))
         return mode.value != 0
 
     def bus(self, place: Location) -> str:
@@ -316,7 +316,7 @@ class Library:
 
     def card_power(self, place: Location) -> int:
         """Return what the card's own controller measures, in tenths of a watt."""
-        value, what = c_int(-1), "read the power of the card"
+        value, what = c_int(-1), say("call.card-power")
         with self._once_lacking(what, place.card):
             self._run(what, "dcmi_mcu_get_power_info", place.card, byref(value))
         return value.value
@@ -349,9 +349,9 @@ class Library:
         everything = abi.EventFilter()
         every = abi.EVERY_DEVICE
         if self.family == 1:
-            self._run("subscribe", "dcmi_subscribe_fault_event", every, every, everything, callback)
+            self._run(say("call.subscribe"), "dcmi_subscribe_fault_event", every, every, everything, callback)
         else:
-            self._run("subscribe", "dcmiv2_subscribe_fault_event", every, everything, callback)
+            self._run(say("call.subscribe"), "dcmiv2_subscribe_fault_event", every, everything, callback)
 
 
 def _text(raw: bytes) -> str:

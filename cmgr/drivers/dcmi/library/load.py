@@ -12,11 +12,12 @@ from cmgr.drivers.dcmi.library.abi import LIBRARY
 from cmgr.drivers.libraries import Wanted
 from cmgr.errors import DriverMissing
 from cmgr.host.mounts import in_the_host
+from cmgr.sentences.sentence import say
 
 WANTED = Wanted(
     LIBRARY,
     "dcmi.library",
-    "the Ascend driver",
+    say("driver.ascend-driver"),
     (
         "/usr/local/dcmi",
         "/usr/local/Ascend/driver/lib64/driver",
@@ -33,6 +34,9 @@ _OF_INIT = ["0", "0", "4294967295"]
 
 _GROUPS = "/sys/fs/cgroup/memory"
 
+_MAKING = ("ProtectSystem=", "PrivateTmp=", "ReadWritePaths=")
+"""Some settings of a unit that give it a mount namespace."""
+
 
 def check_host(proc: Path = Path("/proc")) -> None:
     """Raise `DriverMissing` where the library is not to be opened, because this process would be a container to it."""
@@ -40,10 +44,8 @@ def check_host(proc: Path = Path("/proc")) -> None:
     if in_the_host(proc=proc) or not (lacks := _lacks(proc)):
         return
     raise DriverMissing(
-        f"cannot open {LIBRARY} here: this process is not in the mount namespace of init and {lacks}, so it is a "
-        "container to the Ascend driver, which would take the chips from all others",
-        hint="nsenter --target 1 --mount cmgr check shows whether it works there; of a unit take out whatever makes "
-        "a mount namespace (ProtectSystem=, PrivateTmp=, ReadWritePaths= and their like): systemctl edit UNIT",
+        say("driver.a-container", library=LIBRARY, lacks=lacks),
+        hint=say("driver.out-of-namespace", command="nsenter --target 1 --mount cmgr check", options=_MAKING),
     )
 
 
@@ -52,12 +54,12 @@ def _lacks(proc: Path) -> str:
     status = dict(line.split(":", 1) for line in _read(proc, "status").splitlines() if ":" in line)
     effective = int(status["CapEff"], 16)
     if lacking := [str(number) for number in range(_CAPABILITIES) if not effective >> number & 1]:
-        return f"lacks the capabilities {', '.join(lacking)}"
+        return say("driver.lacks-capabilities", numbers=lacking)
     if status["Uid"].split()[1] != "0" or _read(proc, "uid_map").split() != _OF_INIT:
-        return "is not root of the host's user namespace"
+        return say("driver.not-root")
     mounts = (line.split() for line in _read(proc, "mountinfo").splitlines())
     sealed = any(words[4] == _GROUPS and "ro" in words[5].split(",") for words in mounts)
-    return f"has {_GROUPS} read-only" if sealed else ""
+    return say("driver.has-read-only", path=_GROUPS) if sealed else ""
 
 
 def _read(proc: Path, name: str) -> str:

@@ -20,8 +20,9 @@ from typing import Any
 from cmgr import ports
 from cmgr.drivers import libraries
 from cmgr.drivers.dcmi.library import load
-from cmgr.errors import CmgrError, DriverError, DriverMissing, chain
+from cmgr.errors import CmgrError, DriverError, DriverMissing
 from cmgr.frozen import replace
+from cmgr.sentences.sentence import because, chained, say
 
 LIBRARY = "libascend_hal.so"
 WANTED = replace(load.WANTED, name=LIBRARY)
@@ -75,7 +76,7 @@ def of(beside: str, chip: int) -> ports.SoftFault:
         path = libraries.find(libraries.Where(WANTED, str(near) if near.exists() else ""))
         _opened(path)
     except DriverError as error:
-        raise DriverError(f"this driver cannot raise a fault by itself: {chain(error)}") from None
+        raise DriverError(because(say("driver.raises-no-fault"), chained(error))) from None
     searched = "LD_LIBRARY_PATH"
     around = (f"{searched}={os.environ[searched]}",) if searched in os.environ else ()
     return ports.SoftFault(CODE, ("chips", "--soft-fault", "dcmi", str(chip), "--library", path), around)
@@ -85,11 +86,11 @@ def _opened(path: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise DriverMissing(f"cannot open {path}") from error
+        raise DriverMissing(say("driver.not-opened", path=path)) from error
     for name, types in _FUNCTIONS.items():
         function = getattr(library, name, None)
         if function is None:
-            raise DriverMissing(f"{path} has no function {name}")
+            raise DriverMissing(say("driver.has-no-function", path=path, name=name))
         function.argtypes = types
     return library
 
@@ -127,7 +128,7 @@ class SoftFault:
 
     def _call(self, name: str, *args: object) -> None:
         if (code := getattr(self._library, name)(self._chip, *args)) != 0:
-            raise DriverError(f"cannot call {name} for the chip of logical id {self._chip}: {LIBRARY} says {code}")
+            raise DriverError(say("driver.call-failed", name=name, chip=self._chip, library=LIBRARY, code=code))
 
 
 def main(words: Sequence[str]) -> int:
@@ -138,7 +139,7 @@ def main(words: Sequence[str]) -> int:
     match words:
         case [chip, "--library", path, "--for", seconds] if stat.S_ISSOCK(os.fstat(0).st_mode):
             return _raise(int(chip), float(seconds), path, socket.socket(fileno=os.dup(0)))
-    raise CmgrError("cannot raise a fault: the service alone starts this", hint="cmgr drill CHIP --real")
+    raise CmgrError(say("driver.service-alone"), hint="cmgr drill CHIP --real")
 
 
 def _raise(chip: int, seconds: float, path: str, line: socket.socket) -> int:

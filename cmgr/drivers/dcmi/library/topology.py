@@ -11,6 +11,7 @@ from typing import NamedTuple
 from cmgr.drivers.dcmi.library.abi import UNREAD
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
+from cmgr.sentences.sentence import say
 
 DUO_BOARDS = frozenset({0x97, 0x99})
 DUO = re.compile(r"(Atlas )?A?300I Duo")
@@ -104,9 +105,9 @@ def rings(places: Iterable[Place], kind: Type, wiring: Wiring) -> Mapping[ChipId
     places = sorted(places, key=lambda p: p.physical)
     if kind is Type.A910A3:
         by_card = _rings_by_cards(places, {p.card: p.brother for p in places if p.brother is not None})
-        return {chip: Wired(ring, "its card and the brother of that") for chip, ring in by_card.items()}
+        return {chip: Wired(ring, say("driver.card-and-brother")) for chip, ring in by_card.items()}
     by_card = _rings_by_cards([p for p in places if is_duo(p, kind)], {})
-    duos = {chip: Wired(ring, "a card of two chips") for chip, ring in by_card.items()}
+    duos = {chip: Wired(ring, say("driver.card-of-two")) for chip, ring in by_card.items()}
     found = {}
     for place in places:
         size, why = _size(kind, _board(place, places), wiring)
@@ -121,14 +122,15 @@ def _board(place: Place, places: Iterable[Place]) -> int:
 def _size(kind: Type, board: int, wiring: Wiring) -> tuple[int, str]:
     """Return how many chips are reset together, 0: all of the machine; and why."""
     if kind is Type.A910:
-        mode = "work mode AMP" if wiring.is_smp is False else "work mode SMP" if wiring.is_smp else "work mode not told"
-        return 1 if wiring.is_smp is False else 4, mode
+        if wiring.is_smp is None:
+            return 4, say("driver.mode-not-told")
+        return (4, say("driver.mode", mode="SMP")) if wiring.is_smp else (1, say("driver.mode", mode="AMP"))
     if kind is not Type.A910B:
-        return 1, f"{kind}: each alone"
+        return 1, say("driver.each-alone", kind=str(kind))
     if wiring.links is None:
-        return 1 if board in BOARDS_WITHOUT_RING else 0, f"board {board:#x}; HCCS not told"
+        return 1 if board in BOARDS_WITHOUT_RING else 0, say("driver.links-not-told", board=f"{board:#x}")
     # With any link the driver resets every chip of the machine, those without one too.
-    return (0, "HCCS links") if wiring.links else (1, "no HCCS links")
+    return (0, say("driver.links")) if wiring.links else (1, say("driver.no-links"))
 
 
 def _rings_by_cards(places: list[Place], brothers: Mapping[int, int]) -> dict[ChipId, RingId]:

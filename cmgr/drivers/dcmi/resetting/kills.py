@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cmgr.ports import Doubt
+from cmgr.sentences.sentence import say
 
 FILE = Path("/etc/custom_process.cfg")
 MOST = 10
@@ -31,16 +32,16 @@ def doubts(file: Path) -> Iterator[Doubt]:
     """Yield what `cmgr check` says of the file."""
     for pid, name in named(file).items():
         yield Doubt(
-            f"process {pid} ({name}) is killed by the driver for a reset of any chip of this machine: {file} names it",
-            f"take it out of {file} where that is not wanted",
+            say("driver.is-killed", process=say("driver.process", pid=pid, facts=[name]), path=str(file)),
+            say("driver.take-out", path=str(file)),
         )
     try:
         file.open("r+").close()
     except FileNotFoundError:
         return
     except OSError as error:
-        text = f"{file} cannot be opened for writing, as the driver does before each reset: {error.strerror}"
-        yield Doubt(text, "let the process that drives the chips write it: systemctl cat 'cmgr-chips@*'")
+        text = say("driver.kills-not-written", path=str(file), why=error.strerror or "")
+        yield Doubt(text, say("driver.let-it-write", command="systemctl cat 'cmgr-chips@*'"))
 
 
 def _read(path: Path) -> str:

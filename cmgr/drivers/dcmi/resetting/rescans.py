@@ -15,6 +15,7 @@ from pathlib import Path
 from cmgr import atomic
 from cmgr.drivers.dcmi.library.calls import Location
 from cmgr.errors import DriverError
+from cmgr.sentences.sentence import say
 from cmgr.words import json_of
 
 NAME = "dcmi-rescans.json"
@@ -54,7 +55,9 @@ class Rescans:
         try:
             directory = os.open(self._path.parent, os.O_RDONLY)
         except OSError as error:
-            raise DriverError(f"cannot open {self._path.parent}: {error.strerror}") from error
+            raise DriverError(
+                say("driver.cannot-open", path=str(self._path.parent), why=error.strerror or "")
+            ) from error
         try:
             fcntl.flock(directory, fcntl.LOCK_EX)
             self._due = self._read()
@@ -67,7 +70,7 @@ class Rescans:
         try:
             self._write(tuple(dict.fromkeys((*self._due, *places))))
         except OSError as error:
-            text = f"cannot note which chips are to be looked for again: {self._path}: {error.strerror}"
+            text = say("driver.rescans-not-kept", path=str(self._path), why=error.strerror or "")
             raise DriverError(text) from error
 
     def done(self, places: Iterable[Location]) -> None:

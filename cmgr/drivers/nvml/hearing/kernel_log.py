@@ -18,6 +18,7 @@ from cmgr.drivers.kernel_log import KernelLog, Record
 from cmgr.drivers.nvml.codes import GSP_TIMEOUT
 from cmgr.drivers.nvml.hearing import nvlink4, nvlink5
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 _SLOT = r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})"
 _PART = r"(?: GPU-I:(\d\d)(?: GPU-CI:\d\d)?)?"
@@ -54,10 +55,7 @@ LOST = 79
 _FATAL = frozenset({10006, 10007, 10008, *range(26001, 26009)})
 """Errors of a switch that are fatal without the word: it shuts down, does not answer, or its controller failed."""
 
-_HINT = (
-    "have systemd begin cmgr; elsewhere run it as root with CAP_SYSLOG, and where that file is not hidden; "
-    'or set nvml.kernel_log = ""'
-)
+_HINT = say("driver.log-hint", right="CAP_SYSLOG", setting='nvml.kernel_log = ""')
 
 
 @dataclass(frozen=True, slots=True)

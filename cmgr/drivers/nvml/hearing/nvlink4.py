@@ -9,6 +9,7 @@ import re
 from cmgr.drivers.nvml.hearing.nvlink5 import Decision
 from cmgr.drivers.nvml.library import abi
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 XID = 74
 
@@ -31,7 +32,7 @@ class Error:
 
     @property
     def where(self) -> str:
-        return f"link {self.link}"
+        return say("driver.link", link=self.link)
 
 
 def said(text: str) -> Error | None:

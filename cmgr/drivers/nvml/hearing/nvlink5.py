@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 XIDS = frozenset(range(144, 151))
 
@@ -50,7 +51,7 @@ class Error:
 
     @property
     def where(self) -> str:
-        return f"{self.unit}, link {self.link}"
+        return say("driver.unit-link", unit=self.unit, link=self.link)
 
 
 @dataclass(frozen=True, slots=True)

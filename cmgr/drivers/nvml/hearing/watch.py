@@ -28,12 +28,13 @@ from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Event, Refused
 from cmgr.drivers.nvml.library.session import Ended, InReset, Opening, Session
 from cmgr.drivers.nvml.machine import Machine, renumbered
-from cmgr.errors import DriverError, chain
+from cmgr.errors import DriverError
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import Assertion, Severity
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded, Remarked
 from cmgr.ports import DriverFact
+from cmgr.sentences.sentence import because, chained, parts, say
 
 WANTED = (
     abi.XID
@@ -131,7 +132,7 @@ class Watch:
     def start(self, tell: Callable[[DriverFact], None]) -> None:
         """Listen, on threads of its own. Raises `DriverError` the second time."""
         if self._threads or self._stopped.is_set():
-            raise DriverError("cannot watch the GPUs: they are watched already, or closed")
+            raise DriverError(say("driver.watched-already"))
         self._tell = tell
         now = time.monotonic()
         self._looks.start(now)
@@ -161,12 +162,11 @@ class Watch:
         with self._lock:
             deaf = {deaf.why for deaf in self._deaf.values() if deaf.why and not deaf.lost}
         if deaf:
-            why = "; ".join(sorted(deaf))
-            told.append(f"NVML tells of no faults ({why}): GPUs are asked every {self._pace.sweep:g} s instead")
+            told.append(say("driver.gpus-tell-nothing", why=parts(sorted(deaf)), seconds=f"{self._pace.sweep:g}"))
         if self._stumble:
-            told.append(f"GPUs are not asked as they should be: {self._stumble}")
+            told.append(say("driver.gpus-not-asked", why=self._stumble))
         if self._listless:
-            told.append(f"new GPUs are not seen: {self._listless}")
+            told.append(say("driver.new-gpus-unseen", why=self._listless))
         return tuple(told)
 
     # Events of the library, on a thread of their own.
@@ -183,7 +183,7 @@ class Watch:
                 self._nudged.set()
             except Exception as error:
                 # The last thing that hears of faults must not end; what it misses is found by asking.
-                self._stumble = chain(error)
+                self._stumble = chained(error)
                 self._stopped.wait(self._pace.retry)
 
     def _take(self, chip: ChipId, bus: str, told: Event | DriverError) -> None:
@@ -205,7 +205,7 @@ class Watch:
             before = self._deaf.get(chip)
             again = before is not None and now < before.at + RETRY_MOST
             pause = min(RETRY_MOST, 2 * before.pause) if again and before is not None else retry
-            self._deaf[chip] = _Deaf(chain(error), now + pause, pause, _is_lost(error))
+            self._deaf[chip] = _Deaf(chained(error), now + pause, pause, _is_lost(error))
 
     def _listen_to_all(self) -> None:
         """Listen to each GPU that is not heard and may be now."""
@@ -226,7 +226,7 @@ class Watch:
             return
         except Opening as error:
             with self._lock:  # No failure: it is heard as soon as it is open.
-                self._deaf[chip] = _Deaf(chain(error), time.monotonic() + self._pace.retry, self._pace.retry, False)
+                self._deaf[chip] = _Deaf(chained(error), time.monotonic() + self._pace.retry, self._pace.retry, False)
             return
         except DriverError as error:
             self._is_deaf(chip, error)
@@ -336,14 +336,14 @@ class Watch:
     def _tell_xid(self, chip: ChipId, said: kernel_log.Xid, decision: Decision) -> None:
         xid, code = said.number, codes.code_of(said.number)
         if decision is not Decision.LEVEL:
-            why = "its maker says that it asks for nothing"
+            where, why = "" if said.nvlink is None else said.nvlink.where, say("driver.asks-nothing")
             if decision is Decision.ASK:
                 judged = self._ears.xids.is_judged(xid)
-                waits = "before the driver asks for a reset" if judged else "before it is known what comes with it"
-                why = f"nothing is done for it {waits}"
-            where = f" ({said.nvlink.where})" if said.nvlink is not None else ""
+                why = say("driver.until-asked") if judged else say("driver.until-known")
             ring = next((each.ring for each in self._ears.machine.chips() if each.id == chip), None)
-            self.say(Remarked(f"{code} of chip {chip}{where}: {why}", ring, loud=decision is Decision.ASK))
+            what = say("driver.code-of", code=code, chip=chip)
+            what = say("driver.code-at", code=code, chip=chip, where=where) if where else what
+            self.say(Remarked(because(what, why), ring, loud=decision is Decision.ASK))
         elif self._ears.xids.lasts(xid):
             severity = Severity.major if codes.is_known(xid) else None
             self._say_fault(FaultReported(chip, code, Assertion.OCCURRED, MODULE, severity))
@@ -379,7 +379,7 @@ class Watch:
             try:
                 self._step(time.monotonic())
             except Exception as error:
-                self._stumble = chain(error)
+                self._stumble = chained(error)
                 self._stopped.wait(self._pace.retry)
             else:
                 self._stumble = ""

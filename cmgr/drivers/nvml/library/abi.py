@@ -10,6 +10,8 @@ from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64
 from ctypes import c_void_p as pointer
 from typing import Any
 
+from cmgr.sentences.sentence import say
+
 LIBRARY = "libnvidia-ml.so.1"
 
 OK = 0
@@ -33,34 +35,34 @@ NOT_READY = 27
 GPU_NOT_FOUND = 28
 
 WORDS: Mapping[int, str] = {
-    UNINITIALIZED: "it was not begun with",
-    INVALID_ARGUMENT: "wrong argument",
-    NOT_SUPPORTED: "not supported",
-    NO_PERMISSION: "no permission",
-    NOT_FOUND: "not found",
-    INSUFFICIENT_SIZE: "buffer too small",
-    INSUFFICIENT_POWER: "the GPU's power cable is not connected",
-    DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
-    TIMEOUT: "timed out",
-    IRQ_ISSUE: "the kernel has a problem with the GPU's interrupts",
-    12: "the library was not found",
-    FUNCTION_NOT_FOUND: "it has no such function",
-    CORRUPTED_INFOROM: "the GPU's InfoROM is corrupted",
-    GPU_IS_LOST: "the GPU is lost",
-    RESET_REQUIRED: "the GPU needs a reset",
-    17: "the operating system refused it",
-    LIB_RM_VERSION_MISMATCH: "the library and the loaded driver have different versions",
-    19: "in use",
-    20: "out of memory",
-    21: "no data",
-    23: "not enough resources",
-    ARGUMENT_VERSION_MISMATCH: "it knows another version of the argument",
-    26: "deprecated",
-    NOT_READY: "not ready",
-    GPU_NOT_FOUND: "there is no such GPU",
-    29: "invalid state",
-    30: "no such kind of reset",
-    999: "unknown error",
+    UNINITIALIZED: say("code.uninitialized"),
+    INVALID_ARGUMENT: say("code.wrong-argument"),
+    NOT_SUPPORTED: say("code.unsupported"),
+    NO_PERMISSION: say("code.no-permission"),
+    NOT_FOUND: say("code.not-found"),
+    INSUFFICIENT_SIZE: say("code.small-buffer"),
+    INSUFFICIENT_POWER: say("code.no-power"),
+    DRIVER_NOT_LOADED: say("code.not-loaded"),
+    TIMEOUT: say("code.timed-out"),
+    IRQ_ISSUE: say("code.interrupts"),
+    12: say("code.no-library"),
+    FUNCTION_NOT_FOUND: say("code.no-function"),
+    CORRUPTED_INFOROM: say("code.inforom"),
+    GPU_IS_LOST: say("code.gpu-lost"),
+    RESET_REQUIRED: say("code.needs-reset"),
+    17: say("code.system-refused"),
+    LIB_RM_VERSION_MISMATCH: say("code.versions"),
+    19: say("code.in-use"),
+    20: say("code.no-memory"),
+    21: say("code.no-data"),
+    23: say("code.no-resources"),
+    ARGUMENT_VERSION_MISMATCH: say("code.argument-version"),
+    26: say("code.deprecated"),
+    NOT_READY: say("code.not-ready"),
+    GPU_NOT_FOUND: say("code.no-gpu"),
+    29: say("code.invalid-state"),
+    30: say("code.no-such-reset"),
+    999: say("code.unknown-error"),
 }
 
 ABSENT = frozenset({NOT_SUPPORTED, FUNCTION_NOT_FOUND, ARGUMENT_VERSION_MISMATCH})

@@ -27,7 +27,7 @@ class Refused(DriverError):
     """The library answered with an error."""
 
     def __init__(self, what: str, code: int) -> None:
-        words = abi.WORDS.get(code, "a code that nobody knows")
+        words = abi.WORDS.get(code, say("code.unknown"))
         super().__init__(say("driver.nvml-refuses", what=what, code=code, words=words))
         self.what = what
         self.code = code
@@ -86,13 +86,12 @@ class Library:
         try:
             self._library = ctypes.CDLL(path)
         except OSError as error:
-            hint = "install the NVIDIA driver's library for this machine's architecture, or correct nvml.library"
-            raise DriverMissing(f"cannot open {path}", hint=hint) from error
+            raise DriverMissing(say("driver.not-opened", path=path), hint=say("driver.other-architecture")) from error
         self._known: dict[str, Callable[..., int] | None] = {}
         lacking = [symbol for symbol in abi.NEEDED if self._function(symbol) is None]
         if lacking:
-            hint = "install an NVIDIA driver of release 535 or later"
-            raise DriverMissing(f"cannot use {path}: it has no {', '.join(lacking)}", hint=hint)
+            why = say("driver.it-lacks", names=lacking)
+            raise DriverMissing(say("driver.cannot-use", path=path, why=why), hint=say("driver.newer-driver"))
 
     def _function(self, symbol: str) -> Callable[..., int] | None:
         if symbol not in self._known:
@@ -116,35 +115,35 @@ class Library:
     def begin(self) -> None:
         """Begin with the library; no GPU is opened yet. Raises `DriverMissing`."""
         try:
-            self._run("begin", "nvmlInit_v2")
+            self._run(say("call.begin"), "nvmlInit_v2")
         except Refused as refused:
             hints = {
                 abi.DRIVER_NOT_LOADED: why_not_loaded(),
-                abi.LIB_RM_VERSION_MISMATCH: "the driver was updated: restart the machine, or load its new modules",
+                abi.LIB_RM_VERSION_MISMATCH: say("driver.updated"),
             }
-            hint = hints.get(refused.code, "see whether nvidia-smi works, and whether this user may use the GPUs")
-            raise DriverMissing(f"cannot begin with {self.path}", hint=hint) from refused
+            hint = hints.get(refused.code, say("driver.see-smi", command="nvidia-smi"))
+            raise DriverMissing(say("driver.cannot-begin", path=self.path), hint=hint) from refused
 
     def end(self) -> None:
         """End what was begun: every handle and event set is void, and no GPU is open any more."""
-        self._run("end", "nvmlShutdown")
+        self._run(say("call.end"), "nvmlShutdown")
 
     def driver_version(self) -> str:
         text = create_string_buffer(abi.TEXT_ROOM)
-        self._run("read the driver's version", "nvmlSystemGetDriverVersion", text, abi.TEXT_ROOM)
+        self._run(say("call.version"), "nvmlSystemGetDriverVersion", text, abi.TEXT_ROOM)
         return text.value.decode(errors="replace")
 
     def count(self) -> int:
         """Return how many GPUs there are, with those that cannot be opened."""
-        return self._number("count the GPUs", "nvmlDeviceGetCount_v2")
+        return self._number(say("call.count-gpus"), "nvmlDeviceGetCount_v2")
 
     def at(self, index: int) -> Handle:
         """Open the GPU of that index, which no other is touched for."""
-        return self._opened(f"open GPU {index}", "nvmlDeviceGetHandleByIndex_v2", index)
+        return self._opened(say("call.open-gpu", index=index), "nvmlDeviceGetHandleByIndex_v2", index)
 
     def by_bus(self, bus: str) -> Handle:
         """Open the GPU at that bus id, which no other is touched for. By UUID all would be, the lost ones too."""
-        return self._opened(f"open the GPU at {bus}", "nvmlDeviceGetHandleByPciBusId_v2", bus.encode())
+        return self._opened(say("call.open-bus", bus=bus), "nvmlDeviceGetHandleByPciBusId_v2", bus.encode())
 
     def _opened(self, what: str, symbol: str, *args: Any) -> Handle:
         handle = c_void_p()
@@ -152,20 +151,20 @@ class Library:
         return Handle(handle.value or 0)
 
     def uuid(self, handle: Handle) -> str:
-        return self._text("read the UUID", "nvmlDeviceGetUUID", handle)
+        return self._text(say("call.uuid"), "nvmlDeviceGetUUID", handle)
 
     def name(self, handle: Handle) -> str:
-        return self._text("read the name", "nvmlDeviceGetName", handle)
+        return self._text(say("call.name"), "nvmlDeviceGetName", handle)
 
     def minor(self, handle: Handle) -> int:
         """Return N of /dev/nvidiaN."""
-        return self._number("read the minor number", "nvmlDeviceGetMinorNumber", handle)
+        return self._number(say("call.minor"), "nvmlDeviceGetMinorNumber", handle)
 
     def architecture(self, handle: Handle) -> int:
-        return self._number("read the architecture", "nvmlDeviceGetArchitecture", handle)
+        return self._number(say("call.architecture"), "nvmlDeviceGetArchitecture", handle)
 
     def is_persistent(self, handle: Handle) -> bool:
-        return self._number("read the persistence mode", "nvmlDeviceGetPersistenceMode", handle) == 1
+        return self._number(say("call.persistence"), "nvmlDeviceGetPersistenceMode", handle) == 1
 
     def settings(self, handle: Handle) -> tuple[str, ...]:
         """Return what is set otherwise than after a reset, as the words by which nvidia-smi sets it.
@@ -181,8 +180,8 @@ class Library:
         found = []
         for option, symbol, usual, unit in asked:
             try:
-                now = self._number("read what is set", symbol, handle)
-                if now != (self._number("read what is usual", usual, handle) if usual else 0):
+                now = self._number(say("call.set"), symbol, handle)
+                if now != (self._number(say("call.usual"), usual, handle) if usual else 0):
                     found.append(f"{option} {now // unit}")
             except Refused as refused:
                 if not refused.unsupported:
@@ -191,12 +190,12 @@ class Library:
 
     def virtual_mode(self, handle: Handle) -> int:
         """Return how the GPU is virtual: `abi.PASSED_THROUGH`, `abi.VIRTUAL_GPU`, or another number."""
-        return self._number("read how it is virtual", "nvmlDeviceGetVirtualizationMode", handle)
+        return self._number(say("call.virtual"), "nvmlDeviceGetVirtualizationMode", handle)
 
     def bus(self, handle: Handle) -> str:
         """Return the bus id as sysfs writes it."""
         info = abi.PciInfo()
-        self._run("read the bus id", "nvmlDeviceGetPciInfo_v3", handle, byref(info))
+        self._run(say("call.bus"), "nvmlDeviceGetPciInfo_v3", handle, byref(info))
         return _bus(info)
 
     def links(self, handle: Handle) -> tuple[Link, ...]:
@@ -204,7 +203,7 @@ class Library:
         found = []
         for number in range(abi.MOST_LINKS):
             try:
-                state = self._number("read the state of NVLinks", "nvmlDeviceGetNvLinkState", handle, number)
+                state = self._number(say("call.links"), "nvmlDeviceGetNvLinkState", handle, number)
                 if state == abi.LINK_ACTIVE:
                     found.append(self._link(handle, number))
             except Refused as refused:
@@ -213,7 +212,7 @@ class Library:
         return tuple(found)
 
     def _link(self, handle: Handle, number: int) -> Link:
-        what = "read the peers of NVLinks"
+        what = say("call.peers")
         kind, info = self._number(what, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, number), abi.PciInfo()
         self._run(what, "nvmlDeviceGetNvLinkRemotePciInfo_v2", handle, number, byref(info))
         return Link(_bus(info), kind == abi.PEER_SWITCH)
@@ -236,25 +235,25 @@ class Library:
         asked = (abi.FieldValue * len(wanted))()
         for field, (number, scope) in zip(asked, wanted, strict=True):
             field.fieldId, field.scopeId = number, scope
-        self._run("read the fields", "nvmlDeviceGetFieldValues", handle, len(wanted), asked)
+        self._run(say("call.fields"), "nvmlDeviceGetFieldValues", handle, len(wanted), asked)
         for field in asked:
             if field.nvmlReturn == abi.OK and field.valueType < len(abi.VALUES):
                 yield field.fieldId, getattr(field.value, abi.VALUES[field.valueType])
 
     def sram_worn(self, handle: Handle) -> bool:
         status = abi.versioned(abi.SramStatus)
-        self._run("read the state of the SRAM", "nvmlDeviceGetSramEccErrorStatus", handle, byref(status))
+        self._run(say("call.sram"), "nvmlDeviceGetSramEccErrorStatus", handle, byref(status))
         return bool(status.bThresholdExceeded)
 
     def repair_pending(self, handle: Handle) -> bool:
         status = abi.versioned(abi.RepairStatus)
-        self._run("read the state of repairs", "nvmlDeviceGetRepairStatus", handle, byref(status))
+        self._run(say("call.repairs"), "nvmlDeviceGetRepairStatus", handle, byref(status))
         return bool(status.bChannelRepairPending or status.bTpcRepairPending)
 
     def unrepairable(self, handle: Handle) -> bool:
         status = abi.versioned(abi.UnrepairableMemory)
         version, symbol = status.version, "nvmlDeviceGetUnrepairableMemoryFlag_v1"
-        self._run("read whether the memory is beyond repair", symbol, handle, byref(status))
+        self._run(say("call.beyond-repair"), symbol, handle, byref(status))
         return bool(status.flag if status.version == version else status.version)
 
     def fabric(self, handle: Handle) -> Fabric:
@@ -262,14 +261,14 @@ class Library:
         for structure in (abi.FabricInfoV3, abi.FabricInfoV2):
             info = abi.versioned(structure)
             try:
-                self._run("read the fabric's state", "nvmlDeviceGetGpuFabricInfoV", handle, byref(info))
+                self._run(say("call.fabric"), "nvmlDeviceGetGpuFabricInfoV", handle, byref(info))
             except Refused as refused:
                 if not refused.unsupported:
                     raise
             else:
                 return Fabric(info.state, info.status, getattr(info, "healthSummary", 0))
         old = abi.FabricInfo()
-        self._run("read the fabric's state", "nvmlDeviceGetGpuFabricInfo", handle, byref(old))
+        self._run(say("call.fabric"), "nvmlDeviceGetGpuFabricInfo", handle, byref(old))
         return Fabric(old.state, old.status)
 
     def holders(self, handle: Handle) -> tuple[Holder, ...]:
@@ -314,7 +313,7 @@ class Library:
             # Their number may grow between two calls.
             count, records = c_uint(room), create_string_buffer(room * abi.RECORD_ROOM)
             try:
-                self._run("ask who uses it", symbol, handle, byref(count), records)
+                self._run(say("call.users"), symbol, handle, byref(count), records)
             except Refused as refused:
                 if refused.code != abi.INSUFFICIENT_SIZE or room > abi.WHOLE_GPU >> 16:
                     raise
@@ -342,21 +341,21 @@ class Library:
     def _opened_parts(self, handle: Handle) -> tuple[tuple[Handle, Part], ...]:
         if not self.is_divided(handle):
             return ()
-        what = "list the parts"
+        what = say("call.parts")
         places = range(self._number(what, "nvmlDeviceGetMaxMigDeviceCount", handle))
         found = ((index, self._opened_part(handle, index)) for index in places)
         return tuple((part, self._part(part, index)) for index, part in found if part is not None)
 
     def _opened_part(self, handle: Handle, index: int) -> Handle | None:
         try:
-            return self._opened("list the parts", "nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+            return self._opened(say("call.parts"), "nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
         except Refused as refused:
             if refused.code in (abi.NOT_FOUND, abi.INVALID_ARGUMENT):
                 return None  # An empty place.
             raise
 
     def _part(self, part: Handle, index: int) -> Part:
-        what = "read the numbers of a part"
+        what = say("call.part-numbers")
         numbers = (
             self._number(what, "nvmlDeviceGetGpuInstanceId", part),
             self._number(what, "nvmlDeviceGetComputeInstanceId", part),
@@ -366,7 +365,7 @@ class Library:
     def _profile(self, part: Handle) -> str:
         said = abi.Attributes()
         try:
-            self._run("read what a part is", "nvmlDeviceGetAttributes_v2", part, byref(said))
+            self._run(say("call.part"), "nvmlDeviceGetAttributes_v2", part, byref(said))
         except Refused as refused:
             if not refused.unsupported:
                 raise
@@ -376,17 +375,17 @@ class Library:
 
     def measure(self, symbol: str, handle: Handle, into: Any, *before: int) -> None:
         """Fill `into` with what the function of that name measures."""
-        self._run("measure", symbol, handle, *before, byref(into))
+        self._run(say("call.measure"), symbol, handle, *before, byref(into))
 
     def new_set(self) -> EventSet:
         made = c_void_p()
-        self._run("make a set of events", "nvmlEventSetCreate", byref(made))
+        self._run(say("call.new-set"), "nvmlEventSetCreate", byref(made))
         return EventSet(made.value or 0)
 
     def register(self, handle: Handle, types: int, events: EventSet) -> None:
         """Have those of the events told that the GPU knows: one that it does not know would refuse them all."""
         supported = c_uint64()
-        what = "register for events"
+        what = say("call.register")
         self._run(what, "nvmlDeviceGetSupportedEventTypes", handle, byref(supported))
         self._run(what, "nvmlDeviceRegisterEvents", handle, types & supported.value, events)
 
@@ -397,12 +396,12 @@ class Library:
         if code == abi.TIMEOUT:
             return None
         if code != abi.OK:
-            raise Refused("wait for events", code)
+            raise Refused(say("call.wait"), code)
         instance = None if data.gpuInstanceId == abi.WHOLE_GPU else data.gpuInstanceId
         return Event(Handle(data.device or 0), data.eventType, data.eventData, instance)
 
     def free(self, events: EventSet) -> None:
-        self._run("free a set of events", "nvmlEventSetFree", events)
+        self._run(say("call.free-set"), "nvmlEventSetFree", events)
 
     def _text(self, what: str, symbol: str, handle: Handle) -> str:
         text = create_string_buffer(abi.TEXT_ROOM)

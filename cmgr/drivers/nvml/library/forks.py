@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from cmgr.errors import DriverError
+from cmgr.sentences.sentence import say
 
 _WORDS = 4096
 
@@ -67,7 +68,7 @@ class Forks:
         if not said:
             asks[0].close()
             tells[0].close()
-            raise DriverError("cannot start a process that asks a GPU: the one that forks them is gone")
+            raise DriverError(say("driver.no-forks"))
         return Forked(int(said), asks[0], tells[0])
 
     def close(self) -> None:

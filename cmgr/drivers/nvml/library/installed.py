@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cmgr.drivers.nvml.library.abi import LIBRARY
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 _VERSION = "sys/module/nvidia/version"
 
@@ -30,7 +31,7 @@ class Installed:
         """Return in words that they are not of one version; nothing when they are, or nobody can say."""
         if not self.library or not self.module or self.library == self.module:
             return ""
-        return f"its module is {self.module}, and its library on disk {self.library}"
+        return say("driver.mismatch", module=self.module, library=self.library)
 
 
 def installed(path: str, root: Path = Path("/")) -> Installed:

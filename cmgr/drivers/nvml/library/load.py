@@ -8,6 +8,7 @@ from pathlib import Path
 from cmgr.drivers.libraries import Wanted
 from cmgr.drivers.nvml.library.abi import LIBRARY
 from cmgr.errors import DriverMissing
+from cmgr.sentences.sentence import say
 
 IN_CONTAINER = "/run/nvidia/driver"
 """The root of a driver that runs in a container, as the GPU Operator's does."""
@@ -15,7 +16,7 @@ IN_CONTAINER = "/run/nvidia/driver"
 WANTED = Wanted(
     LIBRARY,
     "nvml.library",
-    "the NVIDIA driver (its package libnvidia-ml1 or libnvidia-compute)",
+    say("driver.nvidia-driver", names=("libnvidia-ml1", "libnvidia-compute")),
     (
         "/usr/lib/x86_64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu",
@@ -41,9 +42,8 @@ def check_host(root: Path = Path("/")) -> None:
         return  # Nobody can say it.
     if ours != _HOSTS_PIDS:
         raise DriverMissing(
-            f"cannot open {LIBRARY} here: this process has a pid namespace of its own, in which the NVIDIA driver "
-            "tells of no process outside: GPUs in use would be reset",
-            hint="run cmgr in the host; a container that drives GPUs needs the host's processes (--pid=host)",
+            say("driver.own-pids", library=LIBRARY),
+            hint=say("driver.hosts-pids", option="--pid=host"),
         )
 
 
@@ -54,7 +54,7 @@ def _is_loaded(root: Path) -> bool:
 def why_not_loaded(root: Path = Path("/")) -> str:
     """Return what to type when the library says that the driver is not loaded; it says so without device files, too."""
     if not _is_loaded(root):
-        return "load it (modprobe nvidia) and see what the kernel log says of NVRM"
+        return say("driver.load-it", command="modprobe nvidia")
     if not (root / "dev/nvidiactl").exists():
-        return "it is loaded, and its device files are missing: type, as root, nvidia-smi -L, which makes them"
-    return "it is loaded: see what the kernel log says of NVRM"
+        return say("driver.no-device-files", command="nvidia-smi -L")
+    return say("driver.see-log")

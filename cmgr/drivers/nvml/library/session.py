@@ -20,6 +20,7 @@ from cmgr.drivers.nvml.library import abi, worker
 from cmgr.drivers.nvml.library.calls import Event, Handle, Library, Refused
 from cmgr.drivers.nvml.library.forks import Forked, Forks, packed, received, unpacked
 from cmgr.errors import DriverError
+from cmgr.sentences.sentence import say
 
 T = TypeVar("T")
 
@@ -68,7 +69,7 @@ class _Worker:
             raise self._late(seconds)
         try:
             if self._since is not None and self._answer(0.0) is None:
-                raise Hangs("cannot ask NVML: it has not come back from an earlier call about this GPU")
+                raise Hangs(say("driver.not-come-back", library="NVML"))
             self._since = time.monotonic()
             self._send(question)
             said = self._answer(until - time.monotonic())
@@ -83,13 +84,13 @@ class _Worker:
 
     @staticmethod
     def _late(seconds: float) -> Hangs:
-        return Hangs(f"cannot wait for NVML: it has not answered for {seconds:g} s")
+        return Hangs(say("driver.library-silent", library="NVML", seconds=f"{seconds:g}"))
 
     def _send(self, question: Callable[[worker.Gpu], Any]) -> None:
         try:
             self._asks.send(packed(question))
         except OSError:
-            raise Ended("cannot ask NVML: the process that asks this GPU has ended") from None
+            raise Ended(say("driver.asker-ended")) from None
 
     def _answer(self, seconds: float) -> tuple[bool, Any] | None:
         """Return the answer to the latest question, None when it does not come in time. There is one at a time."""
@@ -100,7 +101,7 @@ class _Worker:
         except OSError:
             message = b""
         if not message:
-            raise Ended("cannot ask NVML: the process that asks this GPU has ended")
+            raise Ended(say("driver.asker-ended"))
         well, value = unpacked(message)
         self._since, self.begun = None, True
         return well, value
@@ -217,7 +218,7 @@ class Session:
         except Hangs:
             if asked.begun:
                 raise
-            raise Opening(f"cannot ask the GPU at {bus} yet: it is being opened") from None
+            raise Opening(say("driver.being-opened", bus=bus)) from None
         except Ended:
             self._check(bus, index)
             raise
@@ -228,9 +229,9 @@ class Session:
 
     def _check(self, bus: str, index: int | None) -> None:
         if self._closed:
-            raise DriverError("cannot ask NVML: the driver was closed")
+            raise DriverError(say("driver.closed-meanwhile", library="NVML"))
         if bus in self._away or (index is not None and self._away):
-            raise InReset(f"cannot ask the GPU at {bus}: it is being reset" if index is None else f"cannot open {bus}")
+            raise InReset(say("driver.being-reset", bus=bus))
 
     def _worker(self, bus: str, index: int | None = None) -> _Worker:
         with self._lock:
@@ -242,7 +243,7 @@ class Session:
                 return known
             left = self._left.get(bus)
             if left is not None and not left.ends(0.0):
-                raise Hangs("cannot ask NVML: the process that asked this GPU before has not come back from a call")
+                raise Hangs(say("driver.asker-hangs"))
             self._left.pop(bus, None)
             made = _Worker(bus, self._forks.fork(self.path, bus if index is None else index))
             self._workers[bus] = self._told[made.tells.fileno()] = made
@@ -304,7 +305,7 @@ class Session:
                 self._forget(file, asked)
                 if asked.bus in self._away:
                     continue  # It was to end.
-                yield asked.bus, Ended(f"cannot hear the GPU at {asked.bus}: the process that asks it has ended")
+                yield asked.bus, Ended(say("driver.hearer-ended", bus=asked.bus))
 
     def _forget(self, file: int, ended: _Worker) -> None:
         with self._lock:
@@ -337,8 +338,7 @@ class Session:
             with self._lock:
                 self._away = self._away.difference(set(buses) - before)
             self.nudge()
-            named = ", ".join(sorted(stuck))
-            raise DriverError(f"cannot close the GPU at {named}: a call of NVML about it has not come back")
+            raise DriverError(say("driver.cannot-close", names=sorted(stuck)))
 
     def take_back(self, buses: Collection[str]) -> None:
         """Let these GPUs be opened again."""

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from cmgr.drivers.nvml.library.calls import EventSet, Handle, Library, Refused
 from cmgr.drivers.nvml.library.forks import packed, received, unpacked
-from cmgr.errors import DriverError, chain
+from cmgr.errors import DriverError
+from cmgr.sentences.sentence import because, chained, say
 
 T = TypeVar("T")
 
@@ -105,5 +106,5 @@ def _portable(error: Exception) -> DriverError:
     if isinstance(error, Refused):
         return Refused(error.what, error.code)
     if isinstance(error, DriverError):
-        return type(error)(chain(error), hint=error.hint)
-    return DriverError(f"cannot ask NVML: this is a bug in cmgr: {error!r}")
+        return type(error)(chained(error), hint=error.hint)
+    return DriverError(because(say("driver.cannot-ask-nvml"), say("driver.bug", error=repr(error))))

@@ -12,6 +12,7 @@ from pathlib import Path
 from cmgr.drivers.nvml.library.installed import module_version, release_of
 from cmgr.drivers.processes import Holder, in_words, opened, process_of, unit_of
 from cmgr.model.values.chips import Process
+from cmgr.sentences.sentence import say
 
 _MODESET = "sys/module/nvidia_drm/parameters/modeset"
 """Y where that module keeps the GPUs that have a display open, with no process at all."""
@@ -33,7 +34,7 @@ rack's domain breaks. Whether the driver counts the last two is not known."""
 _OURS = b"\0chips\0--serve"
 """In the command line of each process of cmgr's that has GPUs open."""
 
-_MORE = "look for more with fuser -v /dev/nvidia*; the reset is tried again"
+_MORE = say("driver.look-for-more", command="fuser -v /dev/nvidia*")
 
 
 def holders_of(minors: Iterable[int], root: Path = Path("/")) -> tuple[Process, ...]:
@@ -50,9 +51,9 @@ def perhaps_holders(root: Path = Path("/")) -> Iterator[tuple[Process, str]]:
         # Whoever has some GPU's own file open computes on that one.
         files = [] if any(map(_OF_ONE.fullmatch, names)) or _is_ours(pid, root) else sorted(_FOR_ALL & names)
         if any(name.startswith(_DMA_BUF) and _is_exported(root, pid, number) for number, name in descriptors.items()):
-            files.append("memory of a GPU")
+            files.append(say("driver.gpu-memory"))
         if files:
-            yield process_of(Holder(pid, 0), root / "proc"), ", ".join(files)
+            yield process_of(Holder(pid, 0), root / "proc"), say("word.listed", parts=files)
 
 
 def _is_exported(root: Path, pid: int, descriptor: str) -> bool:
@@ -73,17 +74,26 @@ def who_holds(minors: Iterable[int], root: Path = Path("/")) -> tuple[str, str]:
     """Return in words who has them open, as far as can be seen, and what to type."""
     units = {process: unit_of(process.pid, root / "proc") for process in holders_of(minors, root)}
     named = set(filter(None, units.values()))
-    who = ", ".join(in_words(process) + (f" of {unit}" if unit else "") for process, unit in units.items())
+    who = _together(
+        say("driver.process-of", process=in_words(process), unit=unit) if unit else in_words(process)
+        for process, unit in units.items()
+    )
     if stopped := sorted(named - _NEEDED):
-        return who, f"systemctl stop {' '.join(stopped)}; or have cmgr do that: nvml.stop_units = {json.dumps(stopped)}"
+        command, wanted = f"systemctl stop {' '.join(stopped)}", f"nvml.stop_units = {json.dumps(stopped)}"
+        return who, say("driver.stop-units", command=command, wanted=wanted)
     if who and named:
-        return who, f"leave {' and '.join(sorted(named))} running, others need it; {_MORE}"
+        return who, say("driver.leave-running", names=sorted(named), more=_MORE)
     if who:
-        return who, "stop it; the reset is tried again"
+        return who, say("driver.stop-it")
     if shows_a_console(root):
-        return "the kernel's module nvidia_drm", "modprobe -r nvidia_drm"
-    perhaps = ", ".join(f"{in_words(process)}, which has {files} open" for process, files in perhaps_holders(root))
-    return (f"perhaps {perhaps}" if perhaps else "somebody whom cmgr cannot see"), _MORE
+        return say("driver.nvidia-drm"), "modprobe -r nvidia_drm"
+    perhaps = [say("driver.has-open", process=in_words(each), files=files) for each, files in perhaps_holders(root)]
+    return (say("driver.perhaps", who=perhaps) if perhaps else say("driver.unseen")), _MORE
+
+
+def _together(told: Iterable[str]) -> str:
+    found = list(told)
+    return say("word.listed", parts=found) if found else ""
 
 
 def monitors(minors: Iterable[int], root: Path = Path("/")) -> Iterator[tuple[Process, str]]:

@@ -17,8 +17,9 @@ from dataclasses import asdict, astuple, fields
 from pathlib import Path
 
 from cmgr import atomic
-from cmgr.errors import DriverError, ResetRefused, chain
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import chained, say
 from cmgr.words import json_of
 
 NAME = "nvml-promises.json"
@@ -81,7 +82,7 @@ class Promises:
         except FileNotFoundError:
             return Promised()
         except (OSError, ValueError, AttributeError, TypeError) as error:
-            self.trouble = f"what resets had taken away is not known: {self._path} cannot be read: {chain(error)}"
+            self.trouble = say("driver.taken-unknown", path=str(self._path), why=chained(error))
             return Promised()
 
     def make(self, more: Promised) -> None:
@@ -90,7 +91,7 @@ class Promises:
             try:
                 self._write(self._promised.with_(more))
             except OSError as error:
-                text = f"cannot promise that what a reset takes away is given back: {self._path}: {error.strerror}"
+                text = say("driver.cannot-promise", path=str(self._path), why=error.strerror or "")
                 raise DriverError(text) from error
 
     def keep(self, kept: Promised) -> None:
@@ -115,7 +116,8 @@ class Promises:
         try:
             file = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         except OSError as error:
-            raise ResetRefused(f"cannot open {self._lock_path}: {error.strerror}") from error
+            text = say("driver.cannot-open", path=str(self._lock_path), why=error.strerror or "")
+            raise ResetRefused(text) from error
         try:
             fcntl.flock(file, fcntl.LOCK_SH)
             until = time.monotonic() + seconds

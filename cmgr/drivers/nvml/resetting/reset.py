@@ -23,7 +23,7 @@ from cmgr.drivers.resets import refusal
 from cmgr.errors import CmgrError, DriverError
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
-from cmgr.model.values.chips import ChipId, Process, RingId, listed
+from cmgr.model.values.chips import ChipId, Process, RingId
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.sentences.sentence import because, say
@@ -73,7 +73,7 @@ class Resetter:
         divided = [chip for chip, known in ring.items() if self._is_divided(known)]
         if divided and self._divider is None:
             why = say("driver.divided-by-mig", chips=divided)
-            hint = "set nvml.mig_tool to a program that makes them again, or reset it and make them by hand"
+            hint = say("driver.set-mig-tool")
             raise refusal(ring, why, hint)
         if codes and not found.intersection(map(normal_code, codes)):
             raise refusal(ring, say("driver.reports-none", chips=faulty, codes=sorted(codes)))
@@ -108,8 +108,7 @@ class Resetter:
         buses = [known.bus for known in ring.values()]
         pending: threading.Event | None = None
         if self._ears.machine.lacks_manager(ring.values()):
-            text = f"unless it runs elsewhere, the NVLinks of {listed(ring)} do not come up after the reset"
-            self._say(f"no Fabric Manager runs on this machine: {text}", buses, loud=True)
+            self._say(say("driver.manager-elsewhere", chips=list(ring)), buses, loud=True)
         self._aside.units.expect()
         try:
             with self._aside.promises.handed_on(self._reset_seconds) as lock:
@@ -142,7 +141,7 @@ class Resetter:
         except CmgrError as error:
             raise refusal(ring, say("driver.unit-in-the-way")) from error
         if stopped:
-            self._say(f"{', '.join(stopped)} is stopped for the reset of {listed(ring)}", buses)
+            self._say(say("driver.units-stopped", names=stopped, chips=list(ring)), buses)
         try:
             self._ears.session.let_go(buses, self._call_seconds + LET_GO)
         except DriverError as error:
@@ -156,14 +155,16 @@ class Resetter:
 
     def divide(self, ring: Mapping[ChipId, Known]) -> None:
         """Have the parts of these GPUs made again. Raises `DriverError`."""
-        what = f"cannot make the parts of {listed(ring)} again"
+        what = say("driver.cannot-divide", chips=list(ring))
         if self._divider is None:
-            raise DriverError(f"{what}: nvml.mig_tool names no program for that")
+            raise DriverError(because(what, say("driver.no-mig-tool")))
         ended = self._divider.divide(sorted(known.bus for known in ring.values()), self._reset_seconds)
         if isinstance(ended, threading.Event):
-            raise DriverError(f"{what}: nvml.mig_tool has not ended within {self._reset_seconds:g} s")
+            late = say("driver.not-ended", program="nvml.mig_tool", seconds=f"{self._reset_seconds:g}")
+            raise DriverError(because(what, late))
         if ended.status != DONE:
-            raise DriverError(f"{what}: nvml.mig_tool ended with {ended.status}: {ended.words}")
+            said = say("driver.ended", program="nvml.mig_tool", status=ended.status, words=ended.words)
+            raise DriverError(because(what, said))
 
     def rescan(self) -> str:
         """Have the kernel look for GPUs that a reset has removed. Return why that cannot be, or nothing."""
@@ -190,7 +191,7 @@ class Resetter:
         self._aside.promises.keep(Promised(persistent=back, resetting=tuple(buses)))
         unset = set_again(self._tool, self._aside.promises, buses, self._reset_seconds)
         self._transient = (*filter(None, (transient,)), *unset.values())
-        self._aside.units.start(lambda names: self._say(f"{', '.join(names)} is started again", buses))
+        self._aside.units.start(lambda names: self._say(say("driver.units-started", names=names), buses))
 
     def trouble(self) -> tuple[str, ...]:
         """Return what was not given back."""
@@ -207,8 +208,8 @@ class Resetter:
         why = done(lambda: self._tool.persist(asked, self._reset_seconds, on=on), self._reset_seconds)
         if not why:
             return ""
-        typed = f"nvidia-smi -pm {int(on)} -i {','.join(asked)}"
-        return f"the persistence mode of {', '.join(asked)} is not as it was: {why} (hint: type: {typed})"
+        typed = say("back.type", command=f"nvidia-smi -pm {int(on)} -i {','.join(asked)}")
+        return say("word.hinted", what=because(say("driver.persistence-other", names=asked), why), hint=typed)
 
     def _settings(self, known: Known) -> tuple[str, ...]:
         if self._ears.xids.hushed(known.bus):
@@ -223,7 +224,7 @@ class Resetter:
             return
         if peers := self._ears.machine.learn_peers(ended.said, ring):
             why = say("driver.wants-more", program="nvidia-smi", chips=sorted(peers))
-            raise refusal(ring, why, "they are one ring from now on, and it is tried again once nobody is on it")
+            raise refusal(ring, why, say("driver.one-ring-now"))
         said = say("driver.ended", program="nvidia-smi", status=ended.status, words=ended.words)
         if not ended.in_use:
             if ended.not_begun:

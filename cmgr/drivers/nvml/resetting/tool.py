@@ -17,6 +17,7 @@ from cmgr.frozen import dataclass
 from cmgr.host import act
 from cmgr.host.act import Act, CannotBegin
 from cmgr.host.host import Host
+from cmgr.sentences.sentence import say
 
 DONE = 0
 
@@ -24,12 +25,12 @@ RESCAN = "sys/bus/pci/rescan"
 """nvidia-smi resets a GPU by removing it from the kernel's list and having that look for it again, by this file."""
 
 _NOT_BEGUN = {
-    3: "no GPU of this kind is reset from here: restart the machine, or see cmgr check",
-    4: "only root resets GPUs: see that cmgr-chips@.service runs as root",
-    9: "the driver does not answer it: see that the module is loaded and its device files are there (nvidia-smi)",
-    12: "it does not find the driver's library",
-    13: "its library is of another release than itself",
-    18: "the driver was updated: reboot, or load its module again",
+    3: say("driver.smi-no-such-gpu"),
+    4: say("driver.smi-only-root", unit="cmgr-chips@.service"),
+    9: say("driver.smi-no-driver", command="nvidia-smi"),
+    12: say("driver.smi-no-library"),
+    13: say("driver.smi-other-release"),
+    18: say("driver.smi-updated"),
 }
 """Statuses with which no reset has begun, and what to do (manual of 550, NVML's answer 18)."""
 
@@ -61,7 +62,7 @@ class Ended:
     @property
     def words(self) -> str:
         """Return all that it said, in one line: the reason seldom stands in the first."""
-        return " ".join(self.said.split())[:MOST_SAID] or "it said nothing"
+        return " ".join(self.said.split())[:MOST_SAID] or say("driver.said-nothing")
 
 
 PERSISTENT = "-pm 1"
@@ -76,7 +77,7 @@ def done(run: Callable[[], Ended | threading.Event], seconds: float) -> str:
         return error.message
     if isinstance(ended, Ended):
         return "" if ended.status == DONE else ended.words
-    return f"it has lasted {seconds:g} s"
+    return say("driver.lasted", seconds=f"{seconds:g}")
 
 
 def in_its_root(settings: Nvml, library: str) -> Nvml:
@@ -95,7 +96,7 @@ class Tool:
     def __init__(self, path: str, host: Host, setting: str = "nvml.tool") -> None:
         self._path = path
         self._host = host
-        self._setting = setting
+        self._correct = say("driver.correct", setting=setting)
 
     def reset(self, buses: Sequence[str], seconds: float, held: int) -> Ended | threading.Event:
         """Reset these GPUs together. Return how it ended, or, when it has not by then, what is set once it has.
@@ -125,7 +126,7 @@ class Tool:
     def _run(self, what: str, words: Sequence[str], seconds: float, held: int | None = None) -> Ended | threading.Event:
         why = weakness(self._path)
         if why:
-            raise ResetRefused(f"cannot run {self._path}: {why}", hint=f"correct {self._setting}")
+            raise ResetRefused(say("driver.cannot-run", path=self._path, why=why), hint=self._correct)
         over = threading.Event()
         try:
             root = IN_CONTAINER if self._path.startswith(f"{IN_CONTAINER}/") else ""
@@ -133,8 +134,8 @@ class Tool:
             begun = self._host.begin(run, held)
         except CannotBegin as error:
             # Nothing has begun, so that nothing has failed.
-            text = f"cannot run {self._path}: {bare(error.message, 'be')}"
-            raise ResetRefused(text, hint=error.hint or f"correct {self._setting}") from error
+            text = say("driver.cannot-run", path=self._path, why=bare(error.message, "be"))
+            raise ResetRefused(text, hint=error.hint or self._correct) from error
         ended = begun.wait(seconds, _NEVER)
         if ended is not None:
             return self._told(ended)
@@ -149,7 +150,7 @@ class Tool:
     def _told(self, ended: act.Ended) -> Ended:
         if ended.code is None:
             kind = DriverError if ended.executed else ResetRefused
-            raise kind(f"{self._path} {ended.why}", hint=f"correct {self._setting}")
+            raise kind(say("driver.program-did", path=self._path, how=ended.why), hint=self._correct)
         return Ended(ended.code, ended.output)
 
 
@@ -159,5 +160,5 @@ def weakness(path: str) -> str:
         Path(path).stat()
         found = trust.weakness(path, itself=True, sticky=False)
     except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
+        return say("driver.cannot-look", why=error.strerror or "")
     return "" if found is None else found.reason

@@ -4,8 +4,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
-from cmgr.errors import CmgrError, ContainerGone, sentence
+from cmgr.errors import CmgrError, ContainerGone
 from cmgr.model.values.services.containers import NO_RESTART
+from cmgr.sentences.sentence import reason, say
 from cmgr.vendor import OpenUnits
 
 FIRST, LONGEST = 1.0, 30.0
@@ -86,7 +87,7 @@ class Units:
         try:
             there = {unit.name: unit.key for unit in self._runtime.list()}
         except CmgrError as error:
-            self._failed = dict.fromkeys(self._promises.all.units, sentence(error))
+            self._failed = dict.fromkeys(self._promises.all.units, reason(error, ""))
             return ()
         for name in reversed(self._promises.all.units):
             if self._resets:
@@ -98,7 +99,7 @@ class Units:
             except ContainerGone:
                 pass
             except CmgrError as error:
-                failed[name] = sentence(error, "start")
+                failed[name] = reason(error, "start")
                 continue
             self._promises.keep(Promised(units=(name,)))
         self._failed = failed
@@ -114,7 +115,7 @@ class Units:
 
     def trouble(self) -> tuple[str, ...]:
         failed = self._failed
-        return tuple(f"{name}, stopped for a reset, does not start again: {failed[name]}" for name in sorted(failed))
+        return tuple(say("driver.unit-stays-down", name=name, why=failed[name]) for name in sorted(failed))
 
     def close(self) -> None:
         self._closed.set()
