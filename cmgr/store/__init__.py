@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmgr.errors import chain
+from cmgr.sentences.sentence import chained, say
 from cmgr.store import files
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def open_store(path: Path, right: files.Lock | None = None) -> "SqliteStore":
             return SqliteStore(path, lock)
         except files.Damaged as exc:
             aside = files.set_aside(path, datetime.now(UTC))
-            damage = f"{path} was damaged, is kept as {aside.name}, and a new one was begun: {chain(exc)}"
+            damage = say("store.begun-again", path=str(path), aside=aside.name, why=chained(exc))
         files.make(path)
         return SqliteStore(path, lock, damage)
     except BaseException:

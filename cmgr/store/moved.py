@@ -44,12 +44,10 @@ def take_along(path: Path) -> str:
     home, said = Path(given), ""
     was = former(path, home)
     if was is not None and path.exists():
-        said = (
-            f"state_dir was changed: {path} counts, which was there, and {was} no more: its promises are kept by nobody"
-        )
+        said = say("store.another-counts", path=str(path), was=str(was))
     elif was is not None:
         _bring(was, path)
-        said = f"state_dir was changed: the database came along from {was} to {path}"
+        said = say("store.came-along", path=str(path), was=str(was))
     with suppress(OSError):  # A directory that is full has no say.
         if was is not None or not (home / POINTER).exists():
             with atomic.written(home / POINTER, 0o640) as file:

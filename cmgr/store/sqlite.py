@@ -15,7 +15,7 @@ from cmgr.errors import StoreError, chain
 from cmgr.frozen import replace
 from cmgr.model.values.messages.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.values.node import Node
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import chained, say
 from cmgr.store import files, history, rows, statements
 from cmgr.store.changes import Change, changes
 from cmgr.store.spare import NAME, Holds, Spare
@@ -157,8 +157,7 @@ class SqliteStore:
         self._disconnect()
         aside = files.set_aside(self.path, datetime.now(UTC))
         if aside.exists() and aside.stat().st_size:
-            text = f"{self.path} was damaged, is kept as {aside.name}, and all but its history was written again"
-            self.damage = f"{text}: {chain(damaged)}"
+            self.damage = say("store.written-again", path=str(self.path), aside=aside.name, why=chained(damaged))
         files.make(self.path)
         self.connection, self._closed = _connected(self.path), False
         self._saved, self._sent = Node(), frozenset()
@@ -324,9 +323,10 @@ class SqliteStore:
 def _all_damage(path: Path, damage: str, spared: Holds) -> str:
     """Return what happened to the file, and what became of what was held."""
     if spared:
-        damage = damage or f"{path} was not there"
-        return f"{damage}; what was held is known from {NAME} beside it: {', '.join(h.name for h in spared.values())}"
-    return damage and f"{damage}; what was held before is not known any more, look at cmgr status"
+        names = [hold.name for hold in spared.values()]
+        damage = damage or say("store.was-not-there", path=str(path))
+        return say("store.holds-known", damage=damage, file=NAME, names=names)
+    return damage and say("store.holds-lost", damage=damage)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -11,9 +11,10 @@ import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from cmgr.errors import ConfigError
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import ENGLISH, language_of, say, translated
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -92,7 +93,9 @@ class Guard:
             await self._app(scope, receive, told)
             return
         status, why = refused
-        body = json.dumps({"error": f"cannot answer: {why}", "hint": "type: cmgr web", "mistakes": []}).encode()
+        said = {"error": say("page.refused", why=why), "hint": say("page.type", command="cmgr web"), "mistakes": []}
+        wished = parse_qs(scope["query_string"].decode("latin-1")).get("lang", [ENGLISH])
+        body = json.dumps(translated(said, language_of(wished[-1]))).encode()
         head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await told({"type": "http.response.start", "status": status, "headers": head})
         await told({"type": "http.response.body", "body": body})
@@ -103,21 +106,21 @@ class Guard:
             said.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         host = said.get("host", [])
         if len(host) != 1 or host[0].lower() not in self._hosts:
-            return 421, "this is not the name of this page"
+            return 421, say("page.not-its-name")
         if "transfer-encoding" in said:
-            return 411, "its body comes in chunks, without an end that it says"
+            return 411, say("page.in-chunks")
         if method in ("GET", "HEAD"):
             return None
         if method != "POST":
-            return 405, "this is for GET and POST"
+            return 405, say("page.get-and-post", methods=("GET", "POST"))
         # Browsers say the first, older ones at least the second; programs say neither, and have no one's session.
         if any(site != "same-origin" for site in said.get("sec-fetch-site", [])):
-            return 403, "it comes from another page"
+            return 403, say("page.from-another")
         if any(origin.lower().partition("://")[2] not in self._hosts for origin in said.get("origin", [])):
-            return 403, "it comes from another page"
+            return 403, say("page.from-another")
         if [kind.partition(";")[0].strip().lower() for kind in said.get("content-type", [])] != ["application/json"]:
-            return 415, "it is not JSON"
+            return 415, say("page.not-json")
         length = said.get("content-length", [])
         if len(length) != 1 or not length[0].isdigit():
-            return 411, "it does not say how long it is"
-        return (413, f"it is longer than {BODY_LIMIT} bytes") if int(length[0]) > BODY_LIMIT else None
+            return 411, say("page.no-length")
+        return (413, say("page.too-long", most=BODY_LIMIT)) if int(length[0]) > BODY_LIMIT else None

@@ -18,6 +18,7 @@ from pytest_mock import MockerFixture
 from cmgr.errors import StoreBusy, StoreError, StoreTooNew, chain, sentence
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.sentences.sentence import CHINESE, in_language
 from cmgr.store import files, open_store
 from cmgr.store.reader import open_reader
 from tests.store import values
@@ -215,6 +216,9 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(path: Path, kind: str) 
     (aside,) = path.parent.glob("cmgr.db.damaged-*")
     assert re.fullmatch(r"cmgr\.db\.damaged-\d{8}T\d{6}Z", aside.name)
     assert store.damage.startswith(f"{path} was damaged, is kept as {aside.name}, and a new one was begun: cannot ")
+    chinese = in_language(store.damage, CHINESE)
+    assert chinese.startswith(f"{path} 已损坏，保留为 {aside.name}，并新建了一个：无法")
+    assert chinese.endswith("；之前持有的内容已无从得知，请看 cmgr status")
     assert aside.read_bytes() == before
     store.save(SAVED, [], [])
     store.close()

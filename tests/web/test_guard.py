@@ -1,5 +1,7 @@
 """Requests that the page answers, and those that come from elsewhere: each rule of `cmgr.web.guard`, over real HTTP."""
 
+import json
+
 import pytest
 
 from cmgr.web.guard import BODY_LIMIT, HEADERS
@@ -56,6 +58,15 @@ def test_a_change_that_comes_from_elsewhere_is_refused(running: Site, headers: d
     said = running.web.ask("POST", "/api/orders/isolate", args, Authorization=f"Bearer {secret}", **headers)
     assert said.status == status
     assert not running.service.status()["chips"][7]["isolated"]
+
+
+def test_what_is_refused_is_said_in_the_language_of_the_page(running: Site) -> None:
+    english, chinese = (
+        json.loads(running.web.ask("POST", f"/api/enter{query}", {}, Content_Type="text/plain").body)
+        for query in ("", "?lang=zh")
+    )
+    assert english == {"error": "cannot answer: it is not JSON", "hint": "type: cmgr web", "mistakes": []}
+    assert chinese == {"error": "无法回答：它不是 JSON", "hint": "请执行：cmgr web", "mistakes": []}
 
 
 def test_a_change_from_the_page_itself_is_not(running: Site) -> None:
