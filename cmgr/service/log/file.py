@@ -1,6 +1,7 @@
 """The log as a file. loguru writes it; logrotate, or whoever else moves it away, rotates it."""
 
 import copy
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from contextlib import suppress
 
 from loguru import logger
 
+from cmgr.sentences.sentence import say
 from cmgr.service.log.writer import Line
 
 MODE = 0o640
@@ -57,7 +59,7 @@ def _opened(path: str, flags: int) -> int:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is not a regular file")
+        raise OSError(errno.EINVAL, say("trust.is-no-file"), path)
     if status.st_mode & ~MODE & 0o777 and status.st_uid == os.geteuid():
         os.fchmod(descriptor, status.st_mode & MODE)
     return descriptor

@@ -15,6 +15,8 @@ import pytest
 from loguru import logger
 
 from cmgr.cli.check.rotation import PROGRAMS
+from cmgr.errors import ConfigError
+from cmgr.sentences.sentence import CHINESE, chained, in_language, say
 from cmgr.service.log.file import LogFile
 from cmgr.service.log.writer import Line
 
@@ -79,6 +81,14 @@ def test_what_is_no_regular_file_is_refused(path: Path, made: str) -> None:
         opened(path)
 
 
+def test_that_a_file_is_none_is_said_in_chinese() -> None:
+    with pytest.raises(OSError, match="regular") as refused:
+        opened(Path("/dev/null"))
+    told = ConfigError(say("start.cannot-log", path="/dev/null"))
+    told.__cause__ = refused.value
+    assert in_language(chained(told), CHINESE) == "无法把日志写到 /dev/null：它不是普通文件"
+
+
 def test_a_file_that_was_moved_away_is_begun_anew(path: Path) -> None:
     with closing(opened(path)) as log:
         log.write(Line("before"))
@@ -103,6 +113,8 @@ def test_a_full_disk_is_told_once_and_so_is_its_end(path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from loguru import logger
+from cmgr.errors import ConfigError
+from cmgr.sentences.sentence import CHINESE, chained, in_language, say
 from cmgr.service.log.file import LogFile
 from cmgr.service.log.writer import Line
 logger.remove()
@@ -127,6 +139,8 @@ log.close()
 WRITES = """
 import sys
 from loguru import logger
+from cmgr.errors import ConfigError
+from cmgr.sentences.sentence import CHINESE, chained, in_language, say
 from cmgr.service.log.file import LogFile
 from cmgr.service.log.writer import Line
 logger.remove()
