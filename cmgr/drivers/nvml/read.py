@@ -125,27 +125,17 @@ def _told_by_calls(library: Library, handle: Handle) -> Iterator[str]:
         (library.repair_pending, codes.REPAIR_PENDING),
         (lambda h: _is_out_of_fabric(library, h), codes.FABRIC),
     )
-    for ask, code in asked:
-        try:
-            if ask(handle):
-                yield code
-        except Refused as refused:
-            if not refused.unsupported:
-                raise
+    yield from (code for ask, code in asked if ask(handle))
 
 
 def _is_out_of_fabric(library: Library, handle: Handle) -> bool:
     fabric = library.fabric(handle)
-    if fabric.state == abi.FABRIC_NOT_SUPPORTED:
+    if fabric is None or fabric.state == abi.FABRIC_NOT_SUPPORTED:
         return False
     joined = fabric.state == abi.FABRIC_COMPLETED and fabric.status == abi.OK
     return not joined or fabric.summary == abi.SUMMARY_UNHEALTHY
 
 
 def _joins_fabric(library: Library, handle: Handle) -> bool:
-    try:
-        return library.fabric(handle).state in (abi.FABRIC_NOT_STARTED, abi.FABRIC_IN_PROGRESS)
-    except Refused as refused:
-        if refused.unsupported:
-            return False
-        raise
+    fabric = library.fabric(handle)
+    return fabric is not None and fabric.state in (abi.FABRIC_NOT_STARTED, abi.FABRIC_IN_PROGRESS)

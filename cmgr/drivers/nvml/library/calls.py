@@ -108,6 +108,16 @@ class Library:
         if code != abi.OK:
             raise Refused(what, code)
 
+    def _has(self, what: str, symbol: str, handle: Handle, into: Any) -> bool:
+        """Fill `into`, and return whether the GPU and its driver have such a thing at all: most lack some.
+
+        They are asked for it every few seconds, and to word a `Refused` takes as long as all that a sweep asks a GPU.
+        """
+        code = self._code(symbol, handle, byref(into))
+        if code != abi.OK and code not in abi.ABSENT:
+            raise Refused(what, code)
+        return code == abi.OK
+
     def _code(self, symbol: str, *args: Any) -> int:
         function = self._function(symbol)
         return abi.FUNCTION_NOT_FOUND if function is None else function(*args)
@@ -242,34 +252,29 @@ class Library:
 
     def sram_worn(self, handle: Handle) -> bool:
         status = abi.versioned(abi.SramStatus)
-        self._run(say("call.sram"), "nvmlDeviceGetSramEccErrorStatus", handle, byref(status))
-        return bool(status.bThresholdExceeded)
+        there = self._has(say("call.sram"), "nvmlDeviceGetSramEccErrorStatus", handle, status)
+        return there and bool(status.bThresholdExceeded)
 
     def repair_pending(self, handle: Handle) -> bool:
         status = abi.versioned(abi.RepairStatus)
-        self._run(say("call.repairs"), "nvmlDeviceGetRepairStatus", handle, byref(status))
-        return bool(status.bChannelRepairPending or status.bTpcRepairPending)
+        there = self._has(say("call.repairs"), "nvmlDeviceGetRepairStatus", handle, status)
+        return there and bool(status.bChannelRepairPending or status.bTpcRepairPending)
 
     def unrepairable(self, handle: Handle) -> bool:
         status = abi.versioned(abi.UnrepairableMemory)
         version, symbol = status.version, "nvmlDeviceGetUnrepairableMemoryFlag_v1"
-        self._run(say("call.beyond-repair"), symbol, handle, byref(status))
-        return bool(status.flag if status.version == version else status.version)
+        there = self._has(say("call.beyond-repair"), symbol, handle, status)
+        return there and bool(status.flag if status.version == version else status.version)
 
-    def fabric(self, handle: Handle) -> Fabric:
-        """Return the fabric's state in the newest words that this driver knows."""
+    def fabric(self, handle: Handle) -> Fabric | None:
+        """Return the fabric's state in the newest words that this driver knows; None where there is no fabric."""
+        what = say("call.fabric")
         for structure in (abi.FabricInfoV3, abi.FabricInfoV2):
             info = abi.versioned(structure)
-            try:
-                self._run(say("call.fabric"), "nvmlDeviceGetGpuFabricInfoV", handle, byref(info))
-            except Refused as refused:
-                if not refused.unsupported:
-                    raise
-            else:
+            if self._has(what, "nvmlDeviceGetGpuFabricInfoV", handle, info):
                 return Fabric(info.state, info.status, getattr(info, "healthSummary", 0))
         old = abi.FabricInfo()
-        self._run(say("call.fabric"), "nvmlDeviceGetGpuFabricInfo", handle, byref(old))
-        return Fabric(old.state, old.status)
+        return Fabric(old.state, old.status) if self._has(what, "nvmlDeviceGetGpuFabricInfo", handle, old) else None
 
     def holders(self, handle: Handle) -> tuple[Holder, ...]:
         """Return the processes with a context on the GPU: of compute, of graphics, and clients of MPS."""
