@@ -283,8 +283,8 @@ class NvmlDriver:
         until = time.monotonic() + MEASURE_SECONDS
         found: dict[ChipId, Mapping[str, float | str]] = {}
         for chip in chips:
-            known, left = self._machine.find(chip), until - time.monotonic()
-            if known is not None and known.here and left > 0 and not self._xids.hushed(known.bus):
+            known, left = self._machine.here(chip), until - time.monotonic()
+            if known is not None and left > 0 and not self._xids.hushed(known.bus):
                 found[chip] = {
                     "type": known.name,
                     "uuid": known.uuid,

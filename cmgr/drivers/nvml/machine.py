@@ -167,6 +167,11 @@ class Machine:
     def find(self, chip: ChipId) -> Known | None:
         return self._known.get(chip)
 
+    def here(self, chip: ChipId) -> Known | None:
+        """Return the GPU if the driver lists it now."""
+        known = self._known.get(chip)
+        return known if known is not None and known.here else None
+
     def at(self, bus: str) -> ChipId | None:
         """Return the GPU at that bus id; one that is not there any more only where no other has come there."""
         there = [chip for chip, known in self._known.items() if known.bus == bus]

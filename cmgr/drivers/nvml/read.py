@@ -46,6 +46,16 @@ def action(library: Library, handle: Handle) -> Reading:
     return Reading(conditions=tuple(said), action=None if asked is None else int(asked))
 
 
+def told_of_action(library: Library, handle: Handle) -> tuple[str, ...]:
+    """Return the condition that `action` tells of, and no more: the answer to a sweep, every few seconds, is short."""
+    return action(library, handle).conditions
+
+
+def told(library: Library, opened: Callable[[], Handle]) -> tuple[str, ...]:
+    """The same of `conditions`."""
+    return conditions(library, opened).conditions
+
+
 def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool, ill: bool = False) -> Reading:
     """Return what the GPU says. Raises `Refused` when it does not say the most important things.
 

@@ -11,7 +11,8 @@ Rules:
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
 
 from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
@@ -24,7 +25,7 @@ from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
 from cmgr.drivers.nvml.hearing.reboots import Reboots
 from cmgr.drivers.nvml.hearing.switches import Switches
 from cmgr.drivers.nvml.hearing.xids import BY_WORDS, Xids
-from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.library import abi, worker
 from cmgr.drivers.nvml.library.calls import Event, Refused
 from cmgr.drivers.nvml.library.session import Ended, InReset, Opening, Session
 from cmgr.drivers.nvml.machine import Machine, renumbered
@@ -53,6 +54,9 @@ RETRY_MOST = 30.0
 
 IDLE = 60.0
 """Seconds of one wait for events. The end of the driver cuts it short."""
+
+_CONDITIONS = partial(worker.ask, nvml_read.told)
+_ACTION = partial(worker.ask_if_open, nvml_read.told_of_action)
 
 NOT_BEGUN = -1
 """The number among Xids of the news that the driver could not begin with a GPU."""
@@ -217,8 +221,8 @@ class Watch:
                 self._listen_to(chip.id)
 
     def _listen_to(self, chip: ChipId) -> None:
-        known = self._ears.machine.find(chip)
-        if known is None or not known.here:
+        known = self._ears.machine.here(chip)
+        if known is None:
             return
         try:
             fresh = self._ears.session.hear(known.bus, self._pace.call)
@@ -413,7 +417,8 @@ class Watch:
         """Ask the GPU, and tell of each condition that came or went since it was asked last."""
         if chip in self._asleep():
             return
-        before, found = self._swept.get(chip, frozenset()), self._conditions(chip)
+        before = self._swept.get(chip, frozenset())
+        ((_, found),) = self._conditions((chip,))
         self._swept[chip] = found
         if isinstance(found, Silence) or isinstance(before, Silence):
             self.say(ReadNeeded(chip))
@@ -426,10 +431,9 @@ class Watch:
     def _sweep(self) -> None:
         asleep = self._asleep()
         awake = [chip.id for chip in self._ears.machine.chips() if chip.id not in asleep]
-        for chip in awake:
+        for chip, found in self._conditions(awake):
             if self._stopped.is_set():
                 return
-            found = self._conditions(chip)
             if found != self._swept.get(chip, frozenset()):
                 self._swept[chip] = found
                 self.say(ReadNeeded(chip))
@@ -442,21 +446,23 @@ class Watch:
             self._read_after(chip, TOGETHER)
         return own
 
-    def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
-        known = self._ears.machine.find(chip)
-        if known is None or not known.here:
-            return frozenset()
-        try:
-            if self._ears.xids.hushed(known.bus):
-                found = self._ears.action(known.bus, self._pace.call)
+    def _conditions(self, chips: Iterable[ChipId]) -> Iterator[tuple[ChipId, frozenset[str] | Silence]]:
+        """Ask these GPUs all at once, and yield what each says, as it comes."""
+        asked, hushed = dict[str, ChipId](), self._ears.xids.hushed
+        for chip in chips:
+            if known := self._ears.machine.here(chip):
+                asked[known.bus] = chip
             else:
-                found = self._ears.session.judge(known.bus, self._pace.call, nvml_read.conditions)
-            return frozenset(self.sift(chip, found.conditions))
-        except InReset:
-            return self._swept.get(chip, frozenset())
-        except DriverError as error:
-            # The same silence is no news; a new one is.
-            return Silence(error.message)
+                yield chip, frozenset()
+        questions = {bus: _ACTION if hushed(bus) else _CONDITIONS for bus in asked}
+        for bus, said in self._ears.session.ask_each(questions, self._pace.call):
+            if isinstance(said, InReset):
+                yield asked[bus], self._swept.get(asked[bus], frozenset())
+            elif isinstance(said, DriverError):
+                # The same silence is no news; a new one is.
+                yield asked[bus], Silence(said.message)
+            else:
+                yield asked[bus], frozenset(self.sift(asked[bus], said or ()))
 
     def _relist(self) -> None:
         known = self._ears.machine.chips()

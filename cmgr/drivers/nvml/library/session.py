@@ -10,10 +10,10 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from cmgr.drivers.caller import Hangs
 from cmgr.drivers.nvml.library import abi, worker
@@ -29,6 +29,9 @@ KILL = 10.0
 
 _ENDS = 0.005
 """Seconds between two looks whether a process that has closed its connections is gone."""
+
+_TOGETHER = 0.05
+"""Seconds for which answers are left to lie that have come before the last one."""
 
 _NO_GPU = ""
 
@@ -65,14 +68,31 @@ class _Worker:
     def ask(self, seconds: float, question: Callable[[worker.Gpu], T]) -> T:
         """Return the answer. Raises `Hangs`, `Ended`, and what the process answers with."""
         until = time.monotonic() + seconds
-        if not self._lock.acquire(timeout=max(0.0, seconds)):
+        if not self.begin(question, seconds):
             raise self._late(seconds)
+        return cast("T", self.answer(until - time.monotonic(), seconds))
+
+    def begin(self, question: Callable[[worker.Gpu], Any], seconds: float = 0.0) -> bool:
+        """Send the question, whose `answer` has to be fetched then. Return whether no other one kept it out so long.
+
+        Raises `Hangs`, `Ended`.
+        """
+        if not self._lock.acquire(timeout=max(0.0, seconds)):
+            return False
         try:
             if self._since is not None and self._answer(0.0) is None:
                 raise Hangs(say("driver.not-come-back", library="NVML"))
             self._since = time.monotonic()
             self._send(question)
-            said = self._answer(until - time.monotonic())
+        except BaseException:
+            self._lock.release()
+            raise
+        return True
+
+    def answer(self, left: float, seconds: float) -> Any:
+        """Return the answer to the question that was begun, waited for so long; it had so many seconds in all."""
+        try:
+            said = self._answer(left)
         finally:
             self._lock.release()
         if said is None:
@@ -80,7 +100,18 @@ class _Worker:
         well, value = said
         if not well:
             raise value
-        return value  # type: ignore[no-any-return]  # as the question has it
+        return value
+
+    def is_answered(self, seconds: float) -> bool:
+        """Wait so long for the answer to the question that was begun; return whether it can be fetched."""
+        return self._ready(select.POLLIN, seconds)
+
+    def give_up(self) -> None:
+        """Leave the answer to whoever asks next: he throws it away."""
+        self._lock.release()
+
+    def fileno(self) -> int:
+        return self._asks.fileno()
 
     @staticmethod
     def _late(seconds: float) -> Hangs:
@@ -213,8 +244,58 @@ class Session:
 
     def _asked(self, bus: str, seconds: float, task: Callable[[worker.Gpu], T], index: int | None = None) -> T:
         asked = self._worker(bus, index)
+        return self._said(asked, partial(asked.ask, seconds, task), bus, index)
+
+    def ask_each(
+        self, questions: Mapping[str, Callable[[worker.Gpu], T]], seconds: float
+    ) -> Iterator[tuple[str, T | DriverError]]:
+        """Ask the GPUs at these bus ids all at once, and yield what each answers, or what `ask` raises, as it comes.
+
+        A GPU that somebody else is asking just now is asked last.
+        """
+        until, begun, others = time.monotonic() + seconds, dict[int, _Worker](), list[str]()
         try:
-            return asked.ask(seconds, task)
+            for bus, question in questions.items():
+                try:
+                    asked = self._worker(bus)
+                    if self._said(asked, partial(asked.begin, question), bus):
+                        begun[asked.fileno()] = asked
+                    else:
+                        others.append(bus)
+                except DriverError as error:
+                    yield bus, error
+            yield from self._answers(begun, until, seconds)
+        finally:
+            for asked in begun.values():  # Whoever listens has had enough.
+                asked.give_up()
+        for bus in others:
+            try:
+                yield bus, self._asked(bus, seconds, questions[bus])
+            except DriverError as error:
+                yield bus, error
+
+    def _answers(self, begun: dict[int, _Worker], until: float, seconds: float) -> Iterator[tuple[str, Any]]:
+        """Yield the answers of these, which are taken out."""
+        poll = select.poll()
+        for file in begun:
+            poll.register(file, select.POLLIN)
+        if begun:
+            # The last one to be asked is mostly the last to answer: one wake for all of them, not one for each.
+            next(reversed(begun.values())).is_answered(min(_TOGETHER, seconds))
+        while begun:
+            ready = [file for file, _ in poll.poll(max(0.0, 1000 * (until - time.monotonic())))]
+            for file in ready or [*begun]:
+                poll.unregister(file)
+                asked = begun.pop(file)
+                try:
+                    yield asked.bus, self._said(asked, partial(asked.answer, 0.0, seconds), asked.bus)
+                except DriverError as error:
+                    yield asked.bus, error
+
+    def _said(self, asked: _Worker, said: Callable[[], T], bus: str, index: int | None = None) -> T:
+        """Return what the process says, with what its silence, its end and its refusal mean."""
+        try:
+            return said()
         except Hangs:
             if asked.begun:
                 raise
