@@ -140,6 +140,8 @@ class Route:
 
     def match(self, path: str) -> dict[str, str] | None:
         """Return what this path says for each `{name}` of the route's own, or None where it is another route."""
+        if "{" not in self.path:  # Most have no name in them, and each request is held against all.
+            return {} if path == self.path else None
         wanted, found = self.path.split("/"), path.split("/")
         if len(wanted) != len(found):
             return None
