@@ -44,6 +44,9 @@ class Part:
         """End, also where it has not begun. May block for some seconds."""
 
 
-def degraded(about: str, text: str, why: str, hint: str = "cmgr check") -> tuple[Trouble, ...]:
-    """Return the trouble that something beside recoveries is not done; none where there is no reason `why`."""
-    return (Trouble(TroubleKind.DEGRADED, about, text, why, hint),) if why else ()
+def degraded(about: str, text: str, why: str, hint: str = "cmgr check") -> Trouble:
+    """Return the trouble that something beside recoveries is not done.
+
+    Whoever has no reason `why` makes no words for it either: parts are asked every few seconds, and by each viewer.
+    """
+    return Trouble(TroubleKind.DEGRADED, about, text, why, hint)

@@ -104,8 +104,10 @@ class ControlServer(Part):
             self._let_in()
 
     def troubles(self) -> Iterable[Trouble]:
-        yield from degraded("roles", say("trouble.roles"), self._closed_to)
-        yield from degraded(path := str(self._path), say("trouble.socket", path=path), self._gone)
+        if why := self._closed_to:
+            yield degraded("roles", say("trouble.roles"), why)
+        if why := self._gone:
+            yield degraded(path := str(self._path), say("trouble.socket", path=path), why)
 
     def _let_in(self) -> None:
         self._closed_to = ""

@@ -121,5 +121,6 @@ class PageDoor(ControlServer):
             self._log.warn(f"there is no page: {self._shut}")
 
     def troubles(self) -> Iterable[Trouble]:
-        yield from degraded("web", say("trouble.no-page"), self._shut)
+        if why := self._shut:
+            yield degraded("web", say("trouble.no-page"), why)
         yield from super().troubles()

@@ -70,7 +70,8 @@ class MetricsServer(Part):
         threading.Thread(target=self._begin, args=(retry_seconds,), name="metrics", daemon=True).start()
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("metrics", say("trouble.no-metrics"), self._trouble)
+        if why := self._trouble:
+            yield degraded("metrics", say("trouble.no-metrics"), why)
 
     def close(self) -> None:
         """Stop listening. Blocks up to 1 s. Safe to repeat."""

@@ -101,7 +101,8 @@ class Surroundings(Part):
 
     def troubles(self) -> Iterable[Trouble]:
         sending = (receiver.trouble() for receiver in self._receivers)
-        return degraded("alarms", say("trouble.alarms"), parts((self._bug, *sending)))
+        if why := parts((self._bug, *sending)):
+            yield degraded("alarms", say("trouble.alarms"), why)
 
     def close_hooks(self) -> None:
         """Cut short what runs, so that nobody waits for it any more."""

@@ -181,8 +181,8 @@ class Cdi(Part):
             self._core.log.warn(chain(error))
 
     def troubles(self) -> Iterable[Trouble]:
-        hint = say("hint.look-at", path=self._core.config.cdi.dir)
-        return degraded("cdi", say("trouble.cdi"), self._core.node().cdi.error, hint)
+        if why := self._core.node().cdi.error:
+            yield degraded("cdi", say("trouble.cdi"), why, say("hint.look-at", path=self._core.config.cdi.dir))
 
 
 _KIND = re.compile(r"""(?m)(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?([A-Za-z0-9._/-]+)""")

@@ -77,7 +77,8 @@ class Exports(Part):
             self._due.set()
 
     def troubles(self) -> Iterable[Trouble]:
-        return degraded("export", say("trouble.export"), self.trouble, say("hint.look-at", path=self._settings.dir))
+        if why := self.trouble:
+            yield degraded("export", say("trouble.export"), why, say("hint.look-at", path=self._settings.dir))
 
     def close(self) -> None:
         """Write no more. The files are left, and grow old."""

@@ -4,8 +4,9 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from cmgr.config.sources import wanted
 from cmgr.errors import DriverError, chain, sentence
@@ -35,9 +36,23 @@ SUMMARY_SECONDS = 0.5
 """Between two lines for systemd, at the least."""
 
 
+@cache
+def _offers(kind: type, protocol: type) -> bool:
+    """Return what `isinstance` finds out by looking for each method of the protocol, each time that it is asked."""
+    return issubclass(kind, protocol)
+
+
+def _begins(driver: ChipDriver) -> TypeGuard[Beginning]:
+    return _offers(type(driver), Beginning)
+
+
+def _ails(driver: ChipDriver) -> TypeGuard[Ailing]:
+    return _offers(type(driver), Ailing)
+
+
 def refusal(driver: ChipDriver) -> DriverError | None:
     """Return why its chips are not known; None where they are. Any thread."""
-    return driver.refusal() if isinstance(driver, Beginning) else None
+    return driver.refusal() if _begins(driver) else None
 
 
 class Drives(Part):
@@ -78,7 +93,7 @@ class Drives(Part):
             yield Trouble(TroubleKind.DRIVER, name, text, parts(ails), "cmgr check")
 
     def _ailing(self) -> tuple[str, ...]:
-        return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
+        return self._driver.trouble() if _ails(self._driver) else ()
 
 
 class Summary(Part):
