@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from cmgr import __version__
 from cmgr.cli import complete
@@ -17,7 +17,8 @@ from cmgr.cli.options import Output, command
 from cmgr.cli.text import out
 from cmgr.cli.text.others import OTHERS
 from cmgr.errors import ConfigError, ServiceDown
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import ENGLISH, language_of, say
+from cmgr.shortcut import locale
 
 EPILOG = "Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong."
 
@@ -93,15 +94,24 @@ GROUPS = {
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
+class Command(TyperCommand):
+    """A command, whose help is in the language of whoever reads."""
+
+    def get_help(self, ctx: Any) -> str:
+        return super().get_help(_for_reader(ctx))
+
+
 class Commands(TyperGroup):
     """The commands: the help has them in groups, and the words of other tools are answered with ours."""
 
+    def get_help(self, ctx: Any) -> str:
+        return super().get_help(_for_reader(ctx))
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        limit = formatter.width - 6 - max(map(len, self.commands))
         for head, names in GROUPS.items():
-            shown = [(name, self.commands[name]) for name in names if name in self.commands]
+            shown = [(name, self.commands[name].help or "") for name in names if name in self.commands]
             with formatter.section(head):
-                formatter.write_dl([(name, each.get_short_help_str(limit)) for name, each in shown])
+                formatter.write_dl([(name, told.partition("\n\n")[0]) for name, told in shown])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         word = args[0]
@@ -112,6 +122,15 @@ class Commands(TyperGroup):
                 ctx.fail(say("usage.no-command-but", name=repr(word), like=like))
             ctx.fail(say("usage.no-command", name=repr(word)))
         return super().resolve_command(ctx, args)
+
+
+def _for_reader(context: Any) -> Any:
+    """Return a command's context with which its help is in the language of whoever reads."""
+    if language_of(locale()) != ENGLISH:
+        from cmgr.cli.text.helping import Chinese
+
+        context.formatter_class = Chinese
+    return context
 
 
 def app_of(words: Sequence[str] = ()) -> typer.Typer:
@@ -136,7 +155,7 @@ def app_of(words: Sequence[str] = ()) -> typer.Typer:
         module, work, options = COMMANDS[name]
         loaded = import_module(f"cmgr.cli.{module}")
         kind = getattr(loaded, options, None) or getattr(own_options, options)
-        app.command(name)(command(_told_all(getattr(loaded, work)), kind, vars(complete)))
+        app.command(name, cls=Command)(command(_told_all(getattr(loaded, work)), kind, vars(complete)))
     return app
 
 
@@ -150,8 +169,8 @@ def _told_all(work: Callable[[Any], int | None]) -> Callable[[Any], int | None]:
         except ServiceDown as why:
             from cmgr.cli import source
 
-            if not isinstance(options, own_options.Common):
-                raise
+            if not isinstance(options, own_options.Common) or options.socket is not None:
+                raise  # Of a socket that is named here nothing is known.
             with suppress(ConfigError):  # A mistake in it keeps nobody from hearing that nobody answers.
                 why = source.known_better(source.configuration(options), why)
             raise why from None

@@ -10,7 +10,7 @@ from tests.support.service import Service, service_of_one
 ENGLISH = re.compile(r"[a-z]{2,}(?: [a-z']{2,}){2}|^(?:cmgr: |hint: )?cannot\b|^hint:", re.MULTILINE)
 """Three words in a row, or how cmgr's own refusals begin."""
 
-COMMAND = re.compile(r"\b(?:cmgr|systemctl|chmod|usermod|groupadd) [^\s\u2e80-\uffef][^\u2e80-\uffef\n]*")
+COMMAND = re.compile(r"\b(?:cmgr|systemctl|chmod|usermod|groupadd|kubectl) [^\s\u2e80-\uffef][^\u2e80-\uffef\n]*")
 """A command is typed as it is in every language; in Chinese it ends where Chinese goes on."""
 
 LINES = (
