@@ -79,6 +79,14 @@ def test_an_option_that_a_command_does_not_know_is_refused_in_chinese(
     assert english(capsys, name, "--nonsense") == []
 
 
+def test_the_file_that_setup_writes_is_chinese_but_for_what_is_set(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = config(folder)
+    assert english(capsys, "setup", "--yes", "--config", file) == []
+    assert [each for each in Path(file).read_text("utf-8").splitlines() if ENGLISH.search(COMMAND.sub("", each))] == []
+
+
 @pytest.mark.parametrize("word", ["logs", "stop", "start", "restart"])
 def test_a_word_of_another_tool_is_answered_in_chinese(
     folder: Path, capsys: pytest.CaptureFixture[str], word: str
