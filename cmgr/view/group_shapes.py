@@ -40,6 +40,7 @@ class Appliance(TypedDict):
     containers: Annotated[list[str], "its members, by name"]
     since: Annotated[Time | None, "since when its state is seen here"]
     reason: Annotated[str, "what it waits for, in its own words"]
+    messages: NotRequired[Messages]
 
 
 class Agreement(TypedDict):
@@ -52,6 +53,7 @@ class Agreement(TypedDict):
     size: Annotated[int, "how many members there are in all"]
     known: Annotated[int, "how many are known; with fewer than there are the members here are a group of their own"]
     appliances: Annotated[list[Appliance], "every appliance that has members, by name"]
+    messages: NotRequired[Messages]
 
 
 class Group(Advised):
@@ -109,6 +111,7 @@ class Engine(TypedDict):
 class Wrong(TypedDict):
     text: Annotated[str, "what is wrong there"]
     hint: Annotated[str, "the command to type there; often nothing"]
+    messages: NotRequired[Messages]
 
 
 class FleetAppliance(TypedDict):

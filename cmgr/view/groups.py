@@ -9,12 +9,13 @@ from cmgr.model.scope import blocks_its_group, members_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages.documents import Entry
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import parts, say
+from cmgr.sentences.sentence import messages, parts, say
 from cmgr.view.advice import advised, called
 from cmgr.words import one_line, stamp, stamp_or_none
 
@@ -70,7 +71,7 @@ def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":
     if known is None or document is None:
         return None
     waited = {name for name, _ in waited_for(document)}
-    return {
+    told: group_shapes.Agreement = {
         "phase": document.phase.value,
         "round": document.round,
         "by": document.by,
@@ -78,18 +79,27 @@ def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":
         "size": document.size,
         "known": document.known,
         "appliances": [
-            {
-                "name": name,
-                "round": entry.round,
-                "state": entry.state.value,
-                "waited_for": name in waited,
-                "containers": list(entry.containers),
-                "since": stamp_or_none(known.since.get(name)),
-                "reason": entry.why,
-            }
-            for name, entry in sorted(document.members.items())
+            _appliance(known, name, entry, waited=name in waited) for name, entry in sorted(document.members.items())
         ],
     }
+    if said := messages(cause=document.cause):
+        told["messages"] = said
+    return told
+
+
+def _appliance(known: FleetGroup, name: str, entry: Entry, *, waited: bool) -> "group_shapes.Appliance":
+    told: group_shapes.Appliance = {
+        "name": name,
+        "round": entry.round,
+        "state": entry.state.value,
+        "waited_for": waited,
+        "containers": list(entry.containers),
+        "since": stamp_or_none(known.since.get(name)),
+        "reason": entry.why,
+    }
+    if said := messages(reason=entry.why):
+        told["messages"] = said
+    return told
 
 
 def _member(node: Node, group: Group, container: Container) -> "group_shapes.Member":

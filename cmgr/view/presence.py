@@ -119,10 +119,17 @@ def _appliance(appliance: Appliance, *, told: bool) -> "group_shapes.FleetApplia
         "life": appliance.life,
         "episodes": shown.episodes if shown is not None else 0,
         "isolated": shown.isolated if shown is not None else 0,
-        "wrong": [{"text": ail.text, "hint": ail.hint} for ail in (shown.ails if shown is not None else ())],
+        "wrong": [_wrong(ail) for ail in (shown.ails if shown is not None else ())],
         "more": shown.more if shown is not None else 0,
         "ahead": _seconds(appliance.ahead),
     }
+
+
+def _wrong(ail: Ail) -> "group_shapes.Wrong":
+    told: group_shapes.Wrong = {"text": ail.text, "hint": ail.hint}
+    if spoken := messages(text=ail.text):
+        told["messages"] = spoken
+    return told
 
 
 def state_word(appliance: Appliance, *, told: bool) -> str:

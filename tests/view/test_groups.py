@@ -8,7 +8,7 @@ from cmgr.errors import CmgrError, NotThere
 from cmgr.model.values.handling.policy import OnIsolate, Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, StopContainer
-from cmgr.sentences.sentence import CHINESE
+from cmgr.sentences.sentence import CHINESE, in_language, sentence
 from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.routes import Request
 from cmgr.view import group_shapes
@@ -18,6 +18,7 @@ from cmgr.view.text import texts, together
 from cmgr.view.text.render import Face
 from cmgr.view.troubles import troubles
 from tests.model.builders import SEPARATE, Cmgr, container, key
+from tests.model.fleet_builders import TP, Fleet
 from tests.model.together.test_groups import halted, running, tp
 
 
@@ -230,3 +231,21 @@ def test_the_round_for_an_isolated_chip_says_so() -> None:
     cmgr.tell(facts.Reconfigured(stops, cmgr.catalog))
     cmgr.fault(0, SEPARATE)
     assert row(cmgr)["cause"].startswith("r0 stops, for chip 0 is isolated: ")
+
+
+def test_the_cause_of_a_round_and_what_an_appliance_waits_for_are_told_with_their_messages() -> None:
+    fleet = Fleet()
+    a, b = fleet.all
+    b.sees(replace(b.truth[key("r1")], auto_remove=True))
+    a.fault(0)
+    a.run()
+    b.hears()
+    b.run()
+    (group,) = groups(b.node)
+    told = group["fleet"]
+    assert told is not None
+    cause = told["messages"]["cause"]
+    assert (sentence(told["cause"], cause), cause["id"]) == (a.node.groups[TP].cause, "group.stops-for")
+    (waits,) = [each for each in told["appliances"] if each["name"] == "b"]
+    assert waits["reason"] == "r1 runs, and a stop would remove it (--rm)"
+    assert in_language(sentence(waits["reason"], waits["messages"]["reason"]), CHINESE) != waits["reason"]

@@ -64,6 +64,9 @@ def test_what_is_wrong_is_shown_with_what_to_type_and_comes_through_to_the_other
     again, at = taken(presence_text(shown, NOW))
     assert (again, at) == (shown, NOW)
     (said,) = [ail.text for ail in again.ails if ail.text == told]
+    rows = fleet(a().node, FleetSeen((appliance("b", again),), NOW, NOW), WELL)["appliances"]
+    wrong = {each["text"]: each["messages"] for row in rows for each in row["wrong"]}
+    assert wrong[told]["text"]["id"] == "word.hinted"
     assert in_language(said, CHINESE).startswith(in_language(found[0].words, CHINESE))
     assert in_language(said, CHINESE).endswith("（提示：更换或修理芯片 0，然后输入：cmgr release 0）")
     assert orders_in(said) == ()
