@@ -98,9 +98,9 @@ def cut(client: Client) -> None:
 def plainly(error: Exception) -> str:
     """Return why a call failed, on one line."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not good: {error.verify_message}"
+        return say("error.certificate-not-good", why=error.verify_message)
     if isinstance(error, http.client.RemoteDisconnected):
-        return "it closed the connection"
+        return say("error.closed-connection")
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return one_line(f"{type(error).__name__} {error}").strip()[:200]

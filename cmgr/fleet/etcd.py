@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from cmgr.errors import FleetError, Unsure, sentence
+from cmgr.errors import FleetError, Unsure
 from cmgr.fleet import document_text
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.appliance_text import presence
@@ -26,6 +26,7 @@ from cmgr.model.values.messages.documents import NOTHING, Document, EntryState, 
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.presence import Appliance, EngineNode, FleetSeen, Presence
 from cmgr.ports import FleetFact
+from cmgr.sentences.sentence import reason
 
 MOST_KEYS = 8192
 """So many keys of a fleet are read; a thousand groups and sixty appliances have fewer by far."""
@@ -208,7 +209,7 @@ class EtcdFleet:
 
     def _say_down(self, error: FleetError | Unsure) -> None:
         """Tell it once; anew only when a person has something else to do."""
-        why = sentence(error)
+        why = reason(error, "")
         is_silence = isinstance(error, Unsure) or type(error) is Away
         if self._is_down and (why == self._why_down or is_silence):
             return
@@ -347,4 +348,4 @@ def _seen(stored: bytes, revision: int) -> Seen:
     try:
         return Seen(document_text.parse(stored), revision)
     except FleetError as error:
-        return Seen(None, revision, sentence(error))
+        return Seen(None, revision, reason(error, ""))

@@ -17,6 +17,7 @@ from cmgr import __version__, network
 from cmgr.errors import FleetError, Unsure
 from cmgr.fleet import etcd_wire as wire
 from cmgr.frozen import dataclass
+from cmgr.sentences.sentence import say
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ _PAUSE = 0.1
 _SPARE = 4
 """So many idle connections are kept for each node."""
 
-_SLOW = "it did not answer in time"
+_SLOW = say("group.too-slow")
 
 _LIVELY = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -101,7 +102,7 @@ class Line:
         except network.NoAnswer as error:
             kind = Unsure if self._asked else Untrusted if isinstance(error.why, ssl.SSLError) else Away
             why = _SLOW if isinstance(error.why, TimeoutError) else error.message
-            raise kind(f"cannot ask {self.endpoint}: {why}") from None
+            raise kind(say("group.cannot-ask", endpoint=self.endpoint, why=why)) from None
 
     def send(self, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float) -> HTTPResponse:
         """Post the body, or get what is there without one. Return the answer, of which the head is there.
@@ -143,13 +144,13 @@ class Stream:
                     raise wire.Malformed("cannot understand etcd: a line of its watch is endless")
                 if line.strip():
                     yield line
-            why = "it closed the watch"
+            why: str = say("group.closed-watch")
         except network.FAILURES as error:
             why = network.plainly(error)
         finally:
             self._response.close()
             self._line.close()
-        raise Away(f"cannot follow {self.endpoint}: {why}")
+        raise Away(say("group.cannot-follow", endpoint=self.endpoint, why=why))
 
     def cut(self) -> None:
         """End it. Any thread."""
@@ -220,7 +221,7 @@ class Gateway:
     def _of_any(self, seconds: float, call: Callable[[str, float], T]) -> T:
         until = time.monotonic() + seconds
         perhaps = False
-        no_time = "cannot ask etcd: there was no time"
+        no_time = say("group.cannot-ask", endpoint="etcd", why=say("group.no-time"))
         last: Unsure | FleetError = FleetError(no_time)
         while True:
             at = self.endpoints.index(self._first)
@@ -273,7 +274,7 @@ class Gateway:
     def _carried(self, endpoint: str, path: str, body: bytes | None, token: str, until: float) -> tuple[int, bytes]:
         seconds = until - time.monotonic()
         if seconds <= 0:
-            raise Away(f"cannot ask {endpoint}: there was no time")
+            raise Away(say("group.cannot-ask", endpoint=endpoint, why=say("group.no-time")))
         line, kept = self._line(endpoint), False
         try:
             with line.bounded(seconds), closing(line.send(path, body, _headers(token), seconds)) as response:

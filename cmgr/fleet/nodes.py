@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
 
-from cmgr.errors import FleetError, Unsure, sentence
+from cmgr.errors import FleetError, Unsure
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import PATIENCE, Gateway
 from cmgr.model.values.presence import EngineNode
+from cmgr.sentences.sentence import reason
 
 _MOST = 9
 """So many nodes are asked; etcd itself advises against more than seven."""
@@ -33,7 +34,7 @@ def _node(gateway: Gateway, endpoint: str) -> EngineNode:
         version, leads = _state(gateway, endpoint, number)
         full = wire.is_full(gateway.ask_at(endpoint, "/v3/maintenance/alarm", {"action": "GET"}, PATIENCE / 3))
     except (FleetError, Unsure) as error:
-        return EngineNode(endpoint, error=sentence(error))
+        return EngineNode(endpoint, error=reason(error, ""))
     ahead = _ahead(gateway.heard, endpoint)
     return EngineNode(endpoint, names.get(number, ""), version, leads, full, ahead)
 

@@ -13,6 +13,7 @@ from cmgr.errors import CmgrError, FleetError, Unsure
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Access, Away, Gateway
 from cmgr.network import trusting
+from cmgr.sentences.sentence import CHINESE, in_language
 from tests.support.certificates import Certificates
 from tests.support.daemons.etcd import Cluster, Options, free_ports
 from tests.support.receiver import Receiver, Script
@@ -159,8 +160,9 @@ def test_lines_come_out_whole_however_they_were_cut(
     url = stranger(chunked(b'{"a":1}\n\n{"b":2}\n{"error":3}', size))
     stream = opened(Access((url,))).follow("/v3/watch", wire.watch_asked("/g/", 1))
     found = list[object]()
-    with pytest.raises(Away, match="it closed the watch"):
+    with pytest.raises(Away, match="it closed the watch") as raised:
         found.extend(json.loads(line) for line in stream.lines())
+    assert in_language(raised.value.message, CHINESE) == f"无法跟踪 {url} 上的变化：它结束了监视"
     assert found == [{"a": 1}, {"b": 2}, {"error": 3}]
 
 

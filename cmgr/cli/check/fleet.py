@@ -112,7 +112,7 @@ def _nodes(found: "Sequence[EngineNode]") -> Iterator[Finding]:
             state = ERROR if all(each.error for each in found) else WARNING
             text, _, hint = node.error.partition(" (hint: ")
             look = say("check.etcd-well", command="journalctl -u etcd", endpoint=node.endpoint)
-            yield Finding(NODE, state, text, hint.removesuffix(")") or look)
+            yield Finding(NODE, state, text if hint else node.error, hint.removesuffix(")") or look)
             continue
         yield _version(node)
         if node.is_full:

@@ -78,13 +78,16 @@ def test_an_engine_without_users_works_and_is_a_warning(home: Home, etcd: Cluste
     assert etcd.ctl("get", "--prefix", "/check").stdout == "", "nothing was written"
 
 
-def test_an_engine_that_is_not_there_is_an_error(home: Home) -> None:
+def test_an_engine_that_is_not_there_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = f"http://127.0.0.1:{free_ports(1)[0]}"
     fleet(home, f'endpoints = ["{endpoint}"]', 'name = "a"')
     ((state, text, hint),) = told(home, "etcd")
     assert (state, text) == ("error", f"cannot ask {endpoint}: Connection refused")
     assert "journalctl -u etcd" in hint
     assert told(home, "fleet prefix")[0][0] == "error"
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    monkeypatch.setenv("COLUMNS", "200")
+    assert f"无法询问 {endpoint}：Connection refused" in home.here("check").out
 
 
 def test_one_node_of_several_that_is_away_is_a_warning(home: Home, etcd: Cluster) -> None:
