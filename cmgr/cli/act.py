@@ -136,18 +136,9 @@ def inject(options: InjectOptions) -> None:
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     if of_machine:
         where: dict[str, object] = {"part": options.part} if options.part else {}
-        name = say("order.machine-part", part=options.part) if options.part else say("order.machine")
-        passed = say("order.fault-happened", where=name, code=code)
     else:
-        where, name = {"chip": int(options.chip)}, say("order.chip", chip=int(options.chip))
-        passed = say("order.fault-passed", where=name, code=code)
-    order(source.socket_of(options), "inject", **where, code=code, assertion=str(assertion))
-    happened = {
-        Assertion.OCCURRED: say("order.fault-occurred", where=name, code=code),
-        Assertion.CLEARED: say("order.fault-cleared", where=name, code=code),
-        Assertion.ONCE: passed,
-    }
-    out.told([happened[assertion]])
+        where = {"chip": int(options.chip)}
+    out.done(order(source.socket_of(options), "inject", **where, code=code, assertion=str(assertion)))
 
 
 def drill(options: DrillOptions) -> int:

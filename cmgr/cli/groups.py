@@ -135,19 +135,7 @@ def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:
     if deed == "resume":
         said = {"alone": options.alone, **({"without": options.without} if options.without else {})}
     answer = given(path, options.dry_run, f"group-{deed}", group=name, **said)
-    if deed == "restart":
+    if deed == "restart" and options.wait:
         made = cast("group_shapes.GroupRestarted", answer)
-        out.told([say("order.round-begins", group=name, round=made["round"], names=made["containers"])])
-        return 0 if not options.wait or progress.group(path, name, made["round"]) else 1
-    if deed == "cancel":
-        again = cast("group_shapes.GroupResumed", answer)["waiting"]
-        more = [say("order.started-again-soon", names=again)] if again else []
-        out.told([say("order.restart-taken-back", group=name), *more])
-        return 0
-    if options.without:
-        out.told([say("order.others-go-on", group=name, names=options.without)])
-        return 0
-    left = cast("group_shapes.GroupResumed", answer)["waiting"]
-    more = [say("order.started-soon", names=left)] if left else []
-    out.told([say("order.what-can-is-started", group=name), *more])
+        return 0 if progress.group(path, name, made["round"]) else 1
     return 0

@@ -15,11 +15,9 @@ from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import chained, parts, say
 from cmgr.service.door.client import order, status
 from cmgr.view.text import reading
-from cmgr.view.text.render import Face
-from cmgr.words import runs
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes, slot_shapes
+    from cmgr.view import shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +30,12 @@ def _given(options: Ordering, do: str, **args: object) -> dict[str, object]:
 
 
 def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object]:
-    """Give the order and return the answer; where it is only asked what would happen, tell that and end."""
-    if not dry_run:
-        return order(path, do, **args)
-    told = cast("shapes.Preview", order(path, do, **args, preview=True))
-    out.told([*told["does"], say("order.dry-run", option="--dry-run")])
-    raise typer.Exit
+    """Give the order, tell what was done, and return the answer; or tell what would be done, and end."""
+    if dry_run:
+        does = cast("shapes.Preview", order(path, do, **args, preview=True))["does"]
+        out.told([*does, say("order.dry-run", option="--dry-run")])
+        raise typer.Exit
+    return out.done(order(path, do, **args))
 
 
 T = TypeVar("T")
@@ -48,7 +46,7 @@ NAMES = "Names, NAMESPACE/NAME, or ids."
 WAIT = "Show what happens until it is over; end with 1 if it does not end well."
 
 
-def _each(things: Iterable[T], give: Callable[[T], None]) -> None:
+def _each(things: Iterable[T], give: Callable[[T], object]) -> None:
     """Give the order for each of these, whatever becomes of the others. Raises what has become of those in vain."""
     failed, ended = list[CmgrError](), False
     for thing in things:
@@ -158,7 +156,6 @@ def release(options: ReleaseOptions) -> int:
         if told["isolated"]:
             again = say("error.cannot-release", chip=chip, why=told["reason"])
             raise CmgrError(again, hint=say("error.isolated-again"))
-        out.told([say("order.released", chip=chip)])
 
     chips, path = _chips(options.chips), source.socket_of(options)
     _each(chips, give)
@@ -177,14 +174,7 @@ def isolate(options: IsolateOptions) -> None:
     It is not reset for its faults, and cmgr starts nothing on it. Its containers go on, unless isolation.on_isolate
     is stop.
     """
-
-    def give(chip: int) -> None:
-        answer = _given(options, "isolate", chip=chip, reason=options.reason)
-        lines = [say("order.isolated", chip=chip)]
-        users = cast("shapes.Isolated", answer)["containers"]
-        out.told([*lines, say("order.on-it", names=users)] if users else lines)
-
-    _each(_chips(options.chips), give)
+    _each(_chips(options.chips), lambda chip: _given(options, "isolate", chip=chip, reason=options.reason))
 
 
 def reset(options: ResetOptions) -> int:
@@ -215,11 +205,7 @@ def _emptied(options: ResetOptions, do: str) -> int:
     def give(chip: int) -> None:
         told = cast("shapes.ResetOrdered", _given(options, do, chip=chip, stop=options.stop))
         rings[told["ring"]] = chip
-        again, left = told["containers"], told["left"]
-        lines = [say("order.is-ordered", chip=chip, what=do, ring=told["ring"], chips=told["chips"])]
-        lines += [say("order.stopped-and-started", names=again)] if again else []
-        lines += [say("order.stopped-for-good", names=left)] if left else []
-        out.told([*lines, *[say("order.status-shows")] * (not options.wait)])
+        out.told([say("order.status-shows")] * (not options.wait))
 
     _each(_one_of_each_ring(path, options.chips), give)
     return _awaited(path, rings, known) if options.wait else 0
@@ -258,17 +244,13 @@ def cancel(options: CancelOptions) -> int:
     if (options.chips is None) is not options.reboot:
         raise typer.BadParameter(say("usage.give", names=["CHIPS", "--reboot"]))
     if options.chips is None:
-        told = cast("slot_shapes.RebootCancelled", _given(options, "cancel", reboot=True))
-        out.told([say("order.reboot-called-off", what=told["what"])])
+        _given(options, "cancel", reboot=True)
         return 0
 
     path, started = source.socket_of(options), list[str]()
 
     def give(chip: int) -> None:
-        users = cast("shapes.ResetOrdered", _given(options, "cancel", chip=chip))["containers"]
-        started.extend(users)
-        lines = [say("order.taken-back", chip=chip)]
-        out.told([*lines, say("order.started-where-well", names=users)] if users else lines)
+        started.extend(cast("shapes.ResetOrdered", _given(options, "cancel", chip=chip))["containers"])
 
     _each(_one_of_each_ring(path, options.chips), give)
     return _served(path, started) if options.wait else 0
@@ -286,22 +268,10 @@ def resume(options: ResumeOptions) -> int:
     if options.wait and options.all_:
         raise typer.BadParameter(say("usage.goes-with", names=["--wait"], other="CONTAINER"))
     if options.all_:
-        _resume_all(cast("shapes.AllResumed", _given(options, "resume", all=True)))
+        _given(options, "resume", all=True)
         return 0
-
-    def give(name: str) -> None:
-        told = cast("shapes.Resumed", _given(options, "resume", container=name))
-        out.told([say("order.will-start", name=told["container"])])
-
-    _each(names, give)
+    _each(names, lambda name: _given(options, "resume", container=name))
     return _served(source.socket_of(options), names) if options.wait else 0
-
-
-def _resume_all(told: "shapes.AllResumed") -> None:
-    kept, names = runs(told["rings"]), told["containers"]
-    lines = [say("order.no-longer-kept-back", rings=kept)] if kept else []
-    lines += [say("order.will-start", name=name) for name in names]
-    out.told(lines)
 
 
 def forget(options: ForgetOptions) -> None:
@@ -315,34 +285,10 @@ def forget(options: ForgetOptions) -> None:
     if bool(names) + (options.runtime is not None) + (options.chip is not None) != 1:
         raise typer.BadParameter(say("usage.give", names=["CONTAINER", "--runtime", "--chip"]))
     if options.runtime is not None:
-        _forget_runtime(cast("shapes.RuntimeForgotten", _given(options, "forget", runtime=options.runtime)))
-        return
+        _given(options, "forget", runtime=options.runtime)
     if options.chip is not None:
-        _forget_chip(cast("slot_shapes.ChipForgotten", _given(options, "forget", chip=options.chip)))
-        return
-
-    def give(name: str) -> None:
-        told = cast("shapes.Forgotten", _given(options, "forget", container=name))
-        out.told([say("order.forgotten", name=told["container"], state=_left_as(told))])
-
-    _each(names, give)
-
-
-def _forget_runtime(told: "shapes.RuntimeForgotten") -> None:
-    names = told["containers"]
-    lost = [say("order.down-until-answers", names=names)] if names else []
-    out.told([say("order.waits-no-more", runtime=told["runtime"]), *lost])
-
-
-def _forget_chip(told: "slot_shapes.ChipForgotten") -> None:
-    places = [say("order.to-assign", slot=name, command=f"cmgr slot assign {name} CHIPS") for name in told["slots"]]
-    out.told([say("order.piece-forgotten", piece=told["piece"]), *places])
-
-
-def _left_as(told: "shapes.Forgotten") -> str:
-    if told["under_way"]:
-        return say("order.takes-its-course")
-    return say("order.it-runs") if told["running"] else say("order.is-down")
+        _given(options, "forget", chip=options.chip)
+    _each(names, lambda name: _given(options, "forget", container=name))
 
 
 def maintenance(options: MaintenanceOptions) -> None:
@@ -355,15 +301,7 @@ def maintenance(options: MaintenanceOptions) -> None:
     if options.length is not None and not on:
         raise typer.BadParameter(say("usage.goes-with", names=["--for"], other="on"))
     seconds = None if options.length is None else source.length("--for", options.length).total_seconds()
-    answer = _given(options, "maintenance", on=on, seconds=seconds)
-    told = cast("shapes.MaintenanceOrdered", answer)
-    if not told["until"]:
-        out.told([say("order.maintenance-over")])
-        return
-    until = Face(source.now()).when(told["until"])
-    held = told["held"]
-    stay = [say("order.held-until-then", count=len(held), names=held)] if held else []
-    out.told([say("order.maintenance-until", until=until), *stay])
+    _given(options, "maintenance", on=on, seconds=seconds)
 
 
 def acknowledge(options: AcknowledgeOptions) -> None:
@@ -373,8 +311,7 @@ def acknowledge(options: AcknowledgeOptions) -> None:
     """
     if options.all_ is (options.trouble is not None):
         raise typer.BadParameter(say("usage.give", names=["TROUBLE", "--all"]))
-    answer = _given(options, "acknowledge", trouble=options.trouble, all=options.all_)
-    out.told([say("order.acknowledged", trouble=name) for name in cast("shapes.Acknowledged", answer)["troubles"]])
+    _given(options, "acknowledge", trouble=options.trouble, all=options.all_)
 
 
 def reload(options: ReloadOptions) -> None:
@@ -382,8 +319,4 @@ def reload(options: ReloadOptions) -> None:
 
     One with mistakes changes nothing: every mistake is told.
     """
-    told = cast("shapes.Reloaded", order(source.socket_of(options), "reload"))
-    changed, later = told["changed"], told["after_restart"]
-    lines = [say("order.in-force", names=changed)] if changed else []
-    lines += [say("order.after-restart", names=later)] if later else []
-    out.told(lines or [say("order.read-again")])
+    out.done(order(source.socket_of(options), "reload"))

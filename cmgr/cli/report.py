@@ -1,17 +1,10 @@
 """The command by which another program reports a fault of chips: report."""
 
-from typing import TYPE_CHECKING, cast
-
 from cmgr.cli import source
 from cmgr.cli.options import NEEDED, Common, option
 from cmgr.cli.text import out
 from cmgr.frozen import dataclass
-from cmgr.sentences.sentence import say
-from cmgr.service.door.client import post
-from cmgr.words import runs
-
-if TYPE_CHECKING:
-    from cmgr.view import slot_shapes
+from cmgr.service.door.client import order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +25,4 @@ def report(options: ReportOptions) -> None:
     args |= {"chips": options.chips} if options.chips is not None else {}
     if options.length is not None:
         args["seconds"] = source.length("--for", options.length).total_seconds()
-    told = cast("slot_shapes.ReportTaken", post(source.socket_of(options), "reports", **args))
-    name, code, chips = f"{told['source']}/{told['id']}", told["code"], runs(told["chips"])
-    taken = say("order.reported", name=name, code=code, chips=chips, handling=told["handling"])
-    out.told([taken if chips else say("order.reported-over", name=name, code=code)])
+    out.done(order(source.socket_of(options), "report", **args))

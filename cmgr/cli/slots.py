@@ -14,7 +14,6 @@ from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import say
 from cmgr.service.door.client import get, order
 from cmgr.view.text import together
-from cmgr.words import runs
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -64,22 +63,13 @@ def slot(options: SlotOptions) -> None:
     chips = options.given or options.chips
     match options.deed:
         case SlotDeed.CREATE:
-            made = cast("slot_shapes.SlotMade", order(path, "slot-create", slot=name, chips=chips, count=options.count))
-            out.told([say("order.slot-made", slot=name, chips=runs(made["chips"]), device=made["device"])])
+            out.done(order(path, "slot-create", slot=name, chips=chips, count=options.count))
         case SlotDeed.ASSIGN:
             if chips is None:
                 raise typer.BadParameter(say("usage.give", names=["CHIPS"]))
-            given = order(path, "slot-assign", slot=name, chips=chips, stop=options.stop)
-            out.told(_assigned(cast("slot_shapes.SlotAssigned", given)))
+            out.done(order(path, "slot-assign", slot=name, chips=chips, stop=options.stop))
         case SlotDeed.REMOVE:
-            order(path, "slot-remove", slot=name)
-            out.told([say("order.slot-removed", slot=name)])
-
-
-def _assigned(told: "slot_shapes.SlotAssigned") -> list[str]:
-    users = told["containers"]
-    more = [say("order.stopped-for-that", names=users)] if users else []
-    return [say("order.slot-has", slot=told["slot"], chips=runs(told["chips"])), *more]
+            out.done(order(path, "slot-remove", slot=name))
 
 
 def _adopt(options: SlotOptions, name: str) -> None:

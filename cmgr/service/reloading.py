@@ -12,6 +12,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.service.desk import PATIENCE, awaited
+from cmgr.service.door.previews import reloaded
 from cmgr.service.log.setup import Log
 from cmgr.service.part import Part
 from cmgr.service.systemd import Notifier
@@ -96,4 +97,5 @@ class Reloader(Part):
         self._log.say("the configuration was read again: policy and fault tables are in force")
         if later:
             self._log.warn(f"in force only after a restart: {', '.join(later)}")
-        return {"changed": [key for key in changed if key not in later], "after_restart": later}
+        now = [key for key in changed if key not in later]
+        return {"changed": now, "after_restart": later, "did": reloaded(now, later)}

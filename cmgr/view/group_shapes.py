@@ -2,7 +2,7 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
-from cmgr.view.shapes import Advised, Form, Messages, Time
+from cmgr.view.shapes import Advised, Done, Form, Messages, Time
 
 
 class Member(TypedDict):
@@ -77,13 +77,13 @@ class Groups(TypedDict):
     groups: Annotated[list[Group], "every group, by name"]
 
 
-class GroupRestarted(TypedDict):
+class GroupRestarted(Done):
     group: Annotated[str, "its name"]
     round: Annotated[int, "the number of the round"]
     containers: Annotated[list[str], "the members that are stopped, and started again"]
 
 
-class GroupResumed(TypedDict):
+class GroupResumed(Done):
     group: Annotated[str, "its name"]
     waiting: Annotated[list[str], "the members that do not run, and are started when they can be"]
 

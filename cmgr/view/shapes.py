@@ -443,19 +443,23 @@ class Preview(TypedDict):
     does: Annotated[list[str], "what would happen, sentence by sentence"]
 
 
-class Released(TypedDict):
+class Done(TypedDict):
+    did: Annotated[list[str], "what was done, sentence by sentence"]
+
+
+class Released(Done):
     chip: Annotated[int, "the chip"]
     isolated: Annotated[bool, "it was isolated again at once"]
     reason: Annotated[str, "why that; nothing when it was not"]
 
 
-class Isolated(TypedDict):
+class Isolated(Done):
     chip: Annotated[int, "the chip"]
     reason: Annotated[str, "as it was given"]
     containers: Annotated[list[str], "what runs on it"]
 
 
-class ResetOrdered(TypedDict):
+class ResetOrdered(Done):
     chip: Annotated[int, "the chip"]
     ring: Annotated[int, "its ring"]
     chips: Annotated[list[int], "the chips of that ring"]
@@ -463,36 +467,32 @@ class ResetOrdered(TypedDict):
     left: Annotated[list[str], "what is stopped for it, and not started again by cmgr"]
 
 
-class Resumed(TypedDict):
+class Resumed(Done):
     container: Annotated[str, "what is started as soon as its chips allow"]
 
 
-class AllResumed(TypedDict):
+class AllResumed(Done):
     rings: Annotated[list[int], "the rings that are kept back no longer"]
     containers: Annotated[list[str], "what is started as soon as its chips allow"]
 
 
-class Forgotten(TypedDict):
+class Forgotten(Done):
     container: Annotated[str, "what is held no longer"]
     running: Annotated[bool, "it runs"]
     under_way: Annotated[bool, "a stop or start of it takes its course"]
 
 
-class RuntimeForgotten(TypedDict):
+class RuntimeForgotten(Done):
     runtime: Annotated[str, "nothing waits for it any more"]
     containers: Annotated[list[str], "what was held of it, and is started by nobody"]
 
 
-class MaintenanceOrdered(TypedDict):
+class MaintenanceOrdered(Done):
     on: Annotated[bool, "it has begun; else it is over"]
     until: Annotated[Time | None, "when it ends by itself"]
     held: Annotated[list[str], "what stays down until then"]
 
 
-class Acknowledged(TypedDict):
-    troubles: Annotated[list[str], "the troubles that end by that"]
-
-
-class Reloaded(TypedDict):
+class Reloaded(Done):
     changed: Annotated[list[str], "the settings that are in force now"]
     after_restart: Annotated[list[str], "those that are in force only after a restart of the service"]

@@ -6,7 +6,7 @@ As `shapes` has the others, and for types only, too.
 from typing import Annotated, NotRequired, TypedDict
 
 from cmgr.model.values.services.outages import OutageCause
-from cmgr.view.shapes import HandlingName, Messages, ServiceState, Time, values_of
+from cmgr.view.shapes import Done, HandlingName, Messages, ServiceState, Time, values_of
 
 
 class Available(TypedDict):
@@ -33,25 +33,29 @@ class Slots(TypedDict):
     slots: Annotated[list[Slot], "every slot, by name"]
 
 
-class ChipForgotten(TypedDict):
+class ChipForgotten(Done):
     chip: Annotated[int, "the number under which it was remembered"]
     piece: Annotated[str, "what it was"]
     slots: Annotated[list[str], "the slots that have its place still"]
 
 
-class SlotMade(TypedDict):
+class Acknowledged(Done):
+    troubles: Annotated[list[str], "the troubles that end by that"]
+
+
+class SlotMade(Done):
     slot: Annotated[str, "its name"]
     chips: Annotated[list[int], "its chips"]
     device: Annotated[str, "what a container asks for: `--device`"]
 
 
-class SlotAssigned(TypedDict):
+class SlotAssigned(Done):
     slot: Annotated[str, "its name"]
     chips: Annotated[list[int], "the chips that it gets"]
     containers: Annotated[list[str], "what is stopped for that, and started again"]
 
 
-class SlotRemoved(TypedDict):
+class SlotRemoved(Done):
     slot: Annotated[str, "its name"]
 
 
@@ -120,7 +124,7 @@ class Left(TypedDict):
     left: Annotated[bool, "the session is over"]
 
 
-class ReportTaken(TypedDict):
+class ReportTaken(Done):
     code: Annotated[str, "the code"]
     id: Annotated[str, "the reporter's own name for the fault"]
     source: Annotated[str, "the reporter, as the configuration calls it"]
@@ -128,14 +132,14 @@ class ReportTaken(TypedDict):
     handling: Annotated[HandlingName, "what is done about it: no more than the reporter may ask for"]
 
 
-class Injected(TypedDict):
+class Injected(Done):
     chip: Annotated[int | None, "the chip; null: the machine around the chips"]
     part: Annotated[str, "the part of the machine"]
     code: Annotated[str, "the fault's code"]
     assertion: Annotated[str, "occurred, cleared or once"]
 
 
-class RebootCancelled(TypedDict):
+class RebootCancelled(Done):
     reboot: Annotated[bool, "whether the machine is rebooted yet: false"]
     what: Annotated[str, "the chips that it was for, in words"]
 

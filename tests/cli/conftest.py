@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -124,23 +123,16 @@ def ordered(request: Request) -> Mapping[str, object]:
     args, none = request.args, list[str]()
     if args.get("chip") == 9:
         raise DriverError("cannot inject: there is no chip 9", hint="cmgr chips lists them")
-    until = stamp(NOW + timedelta(hours=2)) if args.get("on") else None
-    forgotten = {"slots": ["llm"], "running": False, "under_way": False, "containers": none}
+    of_ring = {"ring": 0, "chips": [0, 1], "containers": none, "left": none}
     known: Mapping[str, Mapping[str, object]] = {
-        "release": {**args, "isolated": False, "reason": ""},
-        "isolate": {**args, "containers": none},
-        "reset": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none, "left": none},
-        "test": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none, "left": none},
-        "cancel": {"reboot": False, "what": "chip 3"}
-        if args.get("reboot")
-        else {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": ["b"], "left": none},
-        "resume": {"rings": none, "containers": none} if args.get("all") else args,
-        "forget": {**args, "piece": "chip 3 (a)", **forgotten},
-        "maintenance": {"on": args.get("on"), "until": until, "held": none},
-        "acknowledge": {"troubles": [args.get("trouble")]},
-        "reload": {"changed": none, "after_restart": none},
+        "release": {"isolated": False, "reason": ""},
+        "reset": of_ring,
+        "test": of_ring,
+        "cancel": {**of_ring, "containers": ["b"]},
+        "resume": {"rings": none, "containers": none},
     }
-    return known.get(request.do, args)
+    meant = args.get("chip", args.get("container", ""))
+    return {**args, **known.get(request.do, {}), "did": [f"{meant}: did {request.do} at {stamp(NOW)}"]}
 
 
 @pytest.fixture

@@ -5,63 +5,64 @@ import pty
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 
+from cmgr.cli.text import out
 from cmgr.service.door.routes import Request
+from cmgr.view.text.render import Face
+from cmgr.words import stamp
 from tests.cli.conftest import Home
+from tests.cli.scenes import NOW
 
 pytestmark = pytest.mark.usefixtures("service")
 
 
 @pytest.mark.parametrize(
-    ("words", "do", "args", "said"),
+    ("words", "do", "args"),
     [
-        (("release", "3"), "release", {"chip": 3}, "chip 3: released\n"),
-        (
-            ("isolate", "3", "--reason", "its fan is loud"), "isolate", {"chip": 3, "reason": "its fan is loud"},
-            "chip 3: isolated; cmgr release 3 ends it\n",
-        ),
-        (("resume", "llm"), "resume", {"container": "llm"}, "llm: will be started as soon as its chips allow\n"),
-        (
-            ("forget", "blue/llm"), "forget", {"container": "blue/llm"},
-            "blue/llm: forgotten; it is down, and stays so until somebody starts it\n",
-        ),
-        (
-            ("forget", "--runtime", "docker"), "forget", {"runtime": "docker"},
-            "docker: forgotten; nothing waits for it any more\n",
-        ),
-        (
-            ("forget", "--chip", "3"), "forget", {"chip": 3},
-            "chip 3 (a): forgotten\nslot llm needs another chip: cmgr slot assign llm CHIPS\n",
-        ),
-        (("maintenance", "off"), "maintenance", {"on": False, "seconds": None}, "maintenance is over: what is true"),
-        (
-            ("maintenance", "on"), "maintenance", {"on": True, "seconds": None},
-            "maintenance until ",
-        ),
-        (("maintenance", "on", "--for", "2h"), "maintenance", {"on": True, "seconds": 7200.0}, "maintenance until"),
-        (("reload",), "reload", {}, "configuration and fault tables were read again: no setting has changed\n"),
-        (("reset", "3"), "reset", {"chip": 3, "stop": False}, "chip 3: the reset of ring"),
-        (
-            ("cancel", "--reboot"), "cancel", {"reboot": True},
-            "the machine is not rebooted for chip 3; not before a day is over\n",
-        ),
-        (
-            ("cancel", "3"), "cancel", {"chip": 3},
-            "chip 3: the order is taken back\nstarted again where its chips are well: b\n",
-        ),
-        (("test", "3", "--stop", "--yes"), "test", {"chip": 3, "stop": True}, "chip 3: the test of ring"),
-        (("reset", "3", "--stop", "--yes"), "reset", {"chip": 3, "stop": True}, "chip 3: the reset of ring"),
+        (("release", "3"), "release", {"chip": 3}),
+        (("isolate", "3", "--reason", "its fan is loud"), "isolate", {"chip": 3, "reason": "its fan is loud"}),
+        (("resume", "llm"), "resume", {"container": "llm"}),
+        (("resume", "--all"), "resume", {"all": True}),
+        (("forget", "blue/llm"), "forget", {"container": "blue/llm"}),
+        (("forget", "--runtime", "docker"), "forget", {"runtime": "docker"}),
+        (("forget", "--chip", "3"), "forget", {"chip": 3}),
+        (("maintenance", "off"), "maintenance", {"on": False, "seconds": None}),
+        (("maintenance", "on"), "maintenance", {"on": True, "seconds": None}),
+        (("maintenance", "on", "--for", "2h"), "maintenance", {"on": True, "seconds": 7200.0}),
+        (("acknowledge", "a"), "acknowledge", {"trouble": "a", "all": False}),
+        (("reload",), "reload", {}),
+        (("reset", "3"), "reset", {"chip": 3, "stop": False}),
+        (("cancel", "--reboot"), "cancel", {"reboot": True}),
+        (("cancel", "3"), "cancel", {"chip": 3}),
+        (("test", "3", "--stop", "--yes"), "test", {"chip": 3, "stop": True}),
+        (("reset", "3", "--stop", "--yes"), "reset", {"chip": 3, "stop": True}),
+        (("group", "restart", "tp"), "group-restart", {"group": "tp", "reason": None}),
+        (("group", "cancel", "tp"), "group-cancel", {"group": "tp"}),
+        (("group", "resume", "tp", "--without", "b"), "group-resume", {"group": "tp", "alone": False, "without": "b"}),
+        (("slot", "create", "one", "4,5"), "slot-create", {"slot": "one", "chips": "4,5", "count": None}),
+        (("slot", "assign", "one", "4,5"), "slot-assign", {"slot": "one", "chips": "4,5", "stop": False}),
+        (("slot", "remove", "one"), "slot-remove", {"slot": "one"}),
+        (("inject", "3", "80E24E00"), "inject", {"chip": 3, "code": "80E24E00", "assertion": "occurred"}),
     ],
-)  # fmt: skip
-def test_an_order_is_told_to_the_service(
-    home: Home, asked: list[Request], words: tuple[str, ...], do: str, args: Mapping[str, object], said: str
+)
+def test_an_order_is_told_to_the_service_and_what_it_did_is_printed_in_local_time(
+    home: Home, asked: list[Request], words: tuple[str, ...], do: str, args: Mapping[str, object]
 ) -> None:
     told = home.here(*words)
     assert (told.code, told.err) == (0, "")
-    assert told.out.startswith(said)
+    meant = args.get("chip", args.get("container", ""))
+    assert told.out.splitlines()[0] == f"{meant}: did {do} at {Face(datetime.now(UTC)).clock(stamp(NOW))}"
     assert [(r.do, r.args) for r in asked] == [(do, args)]
+
+
+def test_an_older_service_does_not_say_what_was_done_and_nothing_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert out.done({"chip": 3}) == {"chip": 3}
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("chip", ["9"])

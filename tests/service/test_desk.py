@@ -9,6 +9,7 @@ from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ConfigError, ServiceHangs, Unsure
 from cmgr.model.values.messages.facts import Event, Fact, MaintenanceOrdered
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import say
 from cmgr.service.desk import Desk
 from cmgr.service.inbox import Inbox
 from cmgr.service.part import Step
@@ -106,7 +107,7 @@ def test_a_reload_is_answered_only_when_what_was_read_is_in_force() -> None:
     assert answers == []
     made.look()
     thread.join(PATIENCE)
-    assert answers == [{"changed": [], "after_restart": []}]
+    assert answers == [{"changed": [], "after_restart": [], "did": [say("order.read-again")]}]
 
 
 def test_a_reload_with_mistakes_is_answered_with_them_and_logged() -> None:

@@ -66,7 +66,7 @@ def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It i
         books.node,
         lambda: NOW,
         lambda _: None,
-        lambda _: {"changed": [], "after_restart": []},
+        lambda _: {"changed": [], "after_restart": [], "did": []},
         none,
         drills,
         books.reports,

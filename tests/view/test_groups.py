@@ -57,7 +57,11 @@ def test_a_restart_is_taken_back_by_the_line_that_is_shown_with_it() -> None:
             "starts kv, r0, r1 again, each as soon as it can be",
         ]
     }
-    assert door.cancel(ask("cancel", group="tp")) == {"group": "tp", "waiting": ["kv", "r0", "r1"]}
+    assert door.cancel(ask("cancel", group="tp")) == {
+        "group": "tp",
+        "waiting": ["kv", "r0", "r1"],
+        "did": ["group tp: the restart is taken back", "started again as soon as they can be: kv, r0, r1"],
+    }
     cmgr.run()
     assert running(cmgr) == ["kv", "r0", "r1", "router"]
     with pytest.raises(NotThere):
@@ -131,7 +135,8 @@ def test_labels_that_cannot_be_meant_so_are_remarked(fields: dict[str, object], 
 def test_a_restart_by_order_says_what_it_stops() -> None:
     cmgr = tp()
     made = orders(cmgr).restart(ask("restart", group="tp", reason="new weights"))
-    assert made == {"group": "tp", "round": 1, "containers": ["kv", "r0", "r1"]}
+    did = ["group tp: round 1 begins; stopped, and started together: kv, r0, r1"]
+    assert made == {"group": "tp", "round": 1, "containers": ["kv", "r0", "r1"], "did": did}
     cmgr.run()
     assert running(cmgr) == ["kv", "r0", "r1", "router"]
     assert row(cmgr)["history"][0]["cause"] == "ordered by uid 7: new weights"
@@ -139,7 +144,11 @@ def test_a_restart_by_order_says_what_it_stops() -> None:
 
 def test_an_order_to_resume_says_who_is_left_behind() -> None:
     cmgr = halted(tp())
-    assert orders(cmgr).resume(ask("resume", group="tp")) == {"group": "tp", "waiting": ["r0"]}
+    assert orders(cmgr).resume(ask("resume", group="tp")) == {
+        "group": "tp",
+        "waiting": ["r0"],
+        "did": ["group tp: what can be started is started", "started as soon as they can be: r0"],
+    }
 
 
 def test_an_order_to_resume_waits_until_all_members_are_down() -> None:
@@ -150,7 +159,11 @@ def test_an_order_to_resume_waits_until_all_members_are_down() -> None:
     assert refused.value.message == ("cannot resume group tp: kv, r0, r1 are being stopped, and would be left behind")
     assert "order it again when all are down" in refused.value.hint
     cmgr.run(StopContainer, ListContainers)
-    assert orders(cmgr).resume(ask("resume", group="tp")) == {"group": "tp", "waiting": ["r0"]}
+    assert orders(cmgr).resume(ask("resume", group="tp")) == {
+        "group": "tp",
+        "waiting": ["r0"],
+        "did": ["group tp: what can be started is started", "started as soon as they can be: r0"],
+    }
 
 
 def test_one_whose_stop_fails_does_not_keep_the_others_from_a_resume() -> None:

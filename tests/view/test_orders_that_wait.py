@@ -121,7 +121,7 @@ def given(cmgr: Cmgr, order: Order) -> None:
 
     none = cast("ChipDriver", None)
     drills = Drills(none, Host("", ""), lambda _: None, lambda: cmgr.now)
-    reread: shapes.Reloaded = {"changed": [], "after_restart": []}
+    reread: shapes.Reloaded = {"changed": [], "after_restart": [], "did": []}
     door = Orders(
         lambda: cmgr.node, lambda: cmgr.now, told, lambda _: reread, none, drills, roles=Roles(Config())
     )  # fmt: skip

@@ -8,12 +8,17 @@ import select
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
 
 from cmgr.errors import CmgrError
 from cmgr.sentences.sentence import in_language, language_of, say
 from cmgr.shortcut import coloured, columns, locale
-from cmgr.view.text.render import WIDTH, block, indented, paragraph
+from cmgr.view.text.render import WIDTH, Face, block, indented, paragraph
 from cmgr.words import one_line
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 
 def lines(text: Iterable[str]) -> None:
@@ -49,6 +54,13 @@ def drop() -> None:
 def told(sentences: Iterable[str]) -> None:
     """Write the sentences as whoever reads speaks, each on lines of its own that fit the terminal."""
     lines(line for sentence in sentences for line in paragraph(spoken(sentence), width(), "  "))
+
+
+def done(answer: dict[str, object]) -> dict[str, object]:
+    """Write what an order did, in the time zone of whoever reads, and return the service's answer to it."""
+    # A service that was not restarted after an update does not say it.
+    told(map(Face(datetime.now(UTC)).local, cast("shapes.Done", answer).get("did", ())))
+    return answer
 
 
 def items(sentences: Iterable[str]) -> None:

@@ -1,11 +1,11 @@
-"""Previews: what an order would do, in sentences, before anybody gives it. Pure."""
+"""Previews: what an order would do, in sentences, before anybody gives it; and what it did. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cmgr.model.scope import Scope, active_faults, in_scope, on_ring
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import Assertion, FaultCode, Level
 from cmgr.model.values.handling.policy import OnIsolate
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring, resets_within
@@ -16,6 +16,7 @@ from cmgr.sentences.sentence import say
 from cmgr.view.advice import called
 from cmgr.view.explain import explain
 from cmgr.view.machine import troubles as of_machine
+from cmgr.words import runs
 
 
 def release(node: Node, chip: ChipId) -> Sequence[str]:
@@ -145,3 +146,64 @@ def acknowledgeable(node: Node) -> list[Trouble]:
 def acknowledge(node: Node, ids: Sequence[str]) -> Sequence[str]:
     troubles: Mapping[str, str] = {trouble.id: trouble.text for trouble in acknowledgeable(node)}
     return [say("order.not-shown", trouble=troubles[id_]) for id_ in ids]
+
+
+def isolated(chip: ChipId, users: Sequence[str]) -> list[str]:
+    return [say("order.isolated", chip=chip), *([say("order.on-it", names=users)] if users else [])]
+
+
+def is_emptied(chip: ChipId, what: str, ring: Ring, users: tuple[Sequence[str], Sequence[str]]) -> list[str]:
+    again, left = users
+    did: list[str] = [say("order.is-ordered", chip=chip, what=what, ring=ring.id, chips=[*ring.chips])]
+    did += [say("order.stopped-and-started", names=again)] if again else []
+    return did + ([say("order.stopped-for-good", names=left)] if left else [])
+
+
+def cancelled(chip: ChipId, held: Sequence[str]) -> list[str]:
+    back = [say("order.started-where-well", names=held)] if held else []
+    return [say("order.taken-back", chip=chip), *back]
+
+
+def resumed(rings: Sequence[int], containers: Sequence[str]) -> list[str]:
+    did = [say("order.no-longer-kept-back", rings=runs(rings))] if rings else []
+    return [*did, *(say("order.will-start", name=name) for name in containers)]
+
+
+def forgotten(name: str, running: bool, under_way: bool) -> list[str]:
+    state = say("order.it-runs") if running else say("order.is-down")
+    return [say("order.forgotten", name=name, state=say("order.takes-its-course") if under_way else state)]
+
+
+def runtime_forgotten(runtime: str, containers: Sequence[str]) -> list[str]:
+    lost = [say("order.down-until-answers", names=containers)] if containers else []
+    return [say("order.waits-no-more", runtime=runtime), *lost]
+
+
+def piece_forgotten(piece: str, slots: Sequence[str]) -> list[str]:
+    places = [say("order.to-assign", slot=name, command=f"cmgr slot assign {name} CHIPS") for name in slots]
+    return [say("order.piece-forgotten", piece=piece), *places]
+
+
+def in_maintenance(until: str | None, length: timedelta | None, held: Sequence[str]) -> list[str]:
+    if until is None:
+        return [say("order.maintenance-over")]
+    did = [say("order.maintenance-until", until=until, length=MAINTENANCE_LASTS if length is None else length)]
+    return [*did, *([say("order.held-until-then", count=len(held), names=held)] if held else [])]
+
+
+def reloaded(changed: Sequence[str], later: Sequence[str]) -> list[str]:
+    did = [say("order.in-force", names=changed)] if changed else []
+    did += [say("order.after-restart", names=later)] if later else []
+    return [*did] or [say("order.read-again")]
+
+
+def injected(chip: ChipId | None, part: str, code: str, assertion: Assertion) -> list[str]:
+    machine = say("order.machine-part", part=part) if part else say("order.machine")
+    where = machine if chip is None else say("order.chip", chip=chip)
+    passed = say("order.fault-passed", where=where, code=code)
+    happened = {
+        Assertion.OCCURRED: say("order.fault-occurred", where=where, code=code),
+        Assertion.CLEARED: say("order.fault-cleared", where=where, code=code),
+        Assertion.ONCE: say("order.fault-happened", where=where, code=code) if chip is None else passed,
+    }
+    return [happened[assertion]]

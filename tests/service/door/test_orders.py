@@ -47,7 +47,9 @@ def test_an_isolated_chip_that_was_taken_out_is_remembered_and_can_be_released(s
     service.terminate()
     service.configure({"sim.chips": 4})
     service.start()
-    assert order(service.socket, "release", chip=7) == {"chip": 7, "isolated": False, "reason": ""}
+    assert order(service.socket, "release", chip=7) == {
+        "chip": 7, "isolated": False, "reason": "", "did": ["chip 7: released"],
+    }  # fmt: skip
     told = service.cmgr("release", "7")
     assert told.code == 1
     assert "there is no chip 7" in told.err
@@ -55,7 +57,9 @@ def test_an_isolated_chip_that_was_taken_out_is_remembered_and_can_be_released(s
         "does": ["what is remembered of chip 7 (SIM0007) is forgotten; should it come back, it is a new one"]
     }
     assert missing(service) == [f"chip {n} (SIM000{n}) is missing" for n in (4, 5, 6, 7)]
-    assert order(service.socket, "forget", chip=7) == {"chip": 7, "piece": "chip 7 (SIM0007)", "slots": []}
+    assert order(service.socket, "forget", chip=7) == {
+        "chip": 7, "piece": "chip 7 (SIM0007)", "slots": [], "did": ["chip 7 (SIM0007): forgotten"],
+    }  # fmt: skip
     assert noted(service, "ordered that chip 7 (SIM0007) is gone for good")
     assert missing(service) == [f"chip {n} (SIM000{n}) is missing" for n in (4, 5, 6)]
     told = service.cmgr("forget", "--chip", "3")
@@ -94,7 +98,9 @@ def test_kill_9_while_a_reset_is_ordered_loses_neither_the_order_nor_the_contain
 
 def test_a_budget_that_is_used_up_is_used_up_for_a_person_too(service: Service) -> None:
     service.configure({"reset.attempts": 1})
-    assert order(service.socket, "reload") == {"changed": ["reset.attempts"], "after_restart": []}
+    assert order(service.socket, "reload") == {
+        "changed": ["reset.attempts"], "after_restart": [], "did": ["in force now: reset.attempts"],
+    }  # fmt: skip
     assert service.cmgr("reset", "4").code == 0
     eventually(lambda: service.resets() and service.ring(4)["phase"] == "healthy")
     told = service.cmgr("reset", "4")

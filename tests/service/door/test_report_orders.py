@@ -40,9 +40,11 @@ def test_a_source_reports_what_it_may_and_ends_it() -> None:
     cmgr = Cmgr()
     assert ask(cmgr) == {
         "code": "220001001", "id": "disk-7", "source": "storage", "chips": [0, 1, 2], "handling": "NotHandleFault",
+        "did": ["storage/disk-7: 220001001 on chips 0-2, NotHandleFault"],
     }  # fmt: skip
     assert ask(cmgr, clear=True, chips="0-1")["chips"] == [2]
-    assert ask(cmgr, clear=True, chips=None)["chips"] == []
+    ended = ask(cmgr, clear=True, chips=None)
+    assert (ended["chips"], ended["did"]) == ([], ["storage/disk-7: 220001001 over"])
 
 
 def test_a_report_lasts_as_long_as_it_says_or_as_the_settings_do() -> None:

@@ -50,7 +50,7 @@ def ask(cmgr: Cmgr, do: str, **args: object) -> Mapping[str, object]:
         ("create", {"slot": "Chat", "count": 1}, "cannot create slot: 'Chat' is no slot's name", "small letters"),
         ("create", {"slot": "../x", "count": 1}, "cannot create slot: '../x' is no slot's name", ""),
         ("create", {"count": 1}, "cannot create slot: 'None' is no slot's name", ""),
-        ("create", {"slot": "a"}, "cannot create slot a: give either count or chips", ""),
+        ("create", {"slot": "a", "did": ["slot a: removed"]}, "cannot create slot a: give either count or chips", ""),
         ("create", {"slot": "a", "chips": "1", "count": 1}, "cannot create slot a: give either count or chips", ""),
         ("create", {"slot": "a", "count": 0}, "cannot create slot a: count must be from 1 to 64", ""),
         ("create", {"slot": "a", "count": True}, "cannot create slot a: count must be from 1 to 64", ""),
@@ -144,16 +144,22 @@ def test_what_is_not_there_is_called_so(cmgr: Cmgr) -> None:
 
 
 def test_a_slot_is_made_moved_and_removed(cmgr: Cmgr) -> None:
-    assert ask(cmgr, "create", slot="a", count=2) == {"slot": "a", "chips": [0, 1], "device": "cmgr.io/slot=a"}
-    assert ask(cmgr, "assign", slot="a", chips="3,4") == {"slot": "a", "chips": [3, 4], "containers": []}
+    assert ask(cmgr, "create", slot="a", count=2) == {
+        "slot": "a", "chips": [0, 1], "device": "cmgr.io/slot=a",
+        "did": ["slot a: chips 0-1; --device cmgr.io/slot=a"],
+    }  # fmt: skip
+    assert ask(cmgr, "assign", slot="a", chips="3,4") == {
+        "slot": "a", "chips": [3, 4], "containers": [], "did": ["slot a: chips 3-4"],
+    }  # fmt: skip
     moved = ask(cmgr, "assign", slot="chat", chips="0", stop=True)
-    assert moved == {"slot": "chat", "chips": [0], "containers": ["chat"]}
-    assert ask(cmgr, "assign", slot="chat", chips="0") == {"slot": "chat", "chips": [0], "containers": []}
+    did = ["slot chat: chips 0", "stopped for that, and started again there: chat"]
+    assert moved == {"slot": "chat", "chips": [0], "containers": ["chat"], "did": did}
+    assert ask(cmgr, "assign", slot="chat", chips="0")["containers"] == []
     assert cmgr.booked("chat").running
     a, chat = slots(cmgr.node)
     assert (a["chips"], a["containers"], a["reason"]) == ([3, 4], [], "uid 7 ordered it")
     assert (chat["chips"], chat["home"], chat["containers"]) == ([0], [0], ["chat"])
-    assert ask(cmgr, "remove", slot="a") == {"slot": "a"}
+    assert ask(cmgr, "remove", slot="a") == {"slot": "a", "did": ["slot a: removed"]}
 
 
 def test_a_container_that_cmgr_must_not_touch_is_not_stopped_for_it(cmgr: Cmgr) -> None:
@@ -230,7 +236,8 @@ def test_what_cannot_be_moved_says_why(without_slot: Cmgr, args: dict[str, objec
 
 def test_a_container_on_no_slot_moves_and_is_moved_back(without_slot: Cmgr) -> None:
     told = ask(without_slot, "assign", slot="plain", chips="0", stop=True)
-    assert told == {"slot": "plain", "chips": [0], "containers": ["plain"]}
+    did = ["slot plain: chips 0", "stopped for that, and started again there: plain"]
+    assert told == {"slot": "plain", "chips": [0], "containers": ["plain"], "did": did}
     assert (placed(without_slot)["chips"], placed(without_slot)["reason"]) == ([0], "moved from 3 to 0")
     ask(without_slot, "assign", slot="plain", chips="3", stop=True)
     assert (placed(without_slot)["chips"], placed(without_slot)["reason"]) == ([3], "")

@@ -100,18 +100,19 @@ class Orders:
             raise CmgrError(say("error.not-isolated", chip=chip), hint="cmgr chips")
         yield previews.release(self.node(), chip), ReleaseOrdered(chip, who(request))
         again = self.node().isolations.get(chip)
-        return {"chip": chip, "isolated": again is not None, "reason": again.reason if again is not None else ""}
+        if again is not None:
+            return {"chip": chip, "isolated": True, "reason": again.reason, "did": []}
+        return {"chip": chip, "isolated": False, "reason": "", "did": [say("order.released", chip=chip)]}
 
     @order("isolate", "Take a chip out of use.", CHIP, REASON)
     def isolate(self, request: Request) -> "Wish[shapes.Isolated]":
         chip, reason = chip_of(request, self.node()), text_of(request, "reason")
         if len(reason) > LONGEST_REASON or not reason.isprintable():
             raise BadRequest(say("error.isolate-reason", most=LONGEST_REASON))
-        yield (
-            previews.isolate(self.node(), chip, _on_chip(self.node(), chip)),
-            IsolateOrdered(chip, reason, who(request)),
-        )
-        return {"chip": chip, "reason": reason, "containers": _on_chip(self.node(), chip)}
+        does = previews.isolate(self.node(), chip, _on_chip(self.node(), chip))
+        yield does, IsolateOrdered(chip, reason, who(request))
+        users = _on_chip(self.node(), chip)
+        return {"chip": chip, "reason": reason, "containers": users, "did": previews.isolated(chip, users)}
 
     @order("reset", "Reset the ring of a chip.", CHIP, STOP)
     def reset(self, request: Request) -> "Wish[shapes.ResetOrdered]":
@@ -147,11 +148,11 @@ class Orders:
             raise CmgrError(_cannot(request, why), hint=say("error.stop-yourself", name=name))
         again = [called(node, c.key) for c in users if not (c.owner or c.auto_remove)]
         left = [called(node, c.key) for c in users if c.owner or c.auto_remove]
-        yield (
-            previews.emptied(node, ring, what, (again, left), self.now()),
-            ResetOrdered(chip, who(request), stop, test=what == "test"),
-        )
-        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": again, "left": left}
+        does = previews.emptied(node, ring, what, (again, left), self.now())
+        yield does, ResetOrdered(chip, who(request), stop, test=what == "test")
+        did = previews.is_emptied(chip, what, ring, (again, left))
+        chips: list[int] = sorted(ring.chips)
+        return {"chip": chip, "ring": ring.id, "chips": chips, "containers": again, "left": left, "did": did}
 
     @order(
         "cancel", "Take back an ordered reset or test, or a reboot.",
@@ -169,14 +170,15 @@ class Orders:
             raise CmgrError(say("error.no-order-waits", chip=chip), hint="cmgr status")
         held = [called(node, hold.key) for hold in holds_on(node, ring)]
         yield previews.cancel(waits, held), ResetOrdered(chip, who(request), back=True)
-        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held, "left": []}
+        did = previews.cancelled(chip, held)
+        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held, "left": [], "did": did}
 
     def _cancel_reboot(self, request: Request) -> "Wish[slot_shapes.RebootCancelled]":
         known = self.node().reboot
         if known is None or not known.under_way:
             raise CmgrError(say("error.no-reboot-waits"), hint="cmgr status")
         yield [say("order.no-reboot", what=known.what)], RebootCancelOrdered(who(request))
-        return {"reboot": False, "what": known.what}
+        return {"reboot": False, "what": known.what, "did": [say("order.reboot-called-off", what=known.what)]}
 
     @order(
         "drill", "Have the driver raise a real fault that breaks nothing.", CHIP,
@@ -212,7 +214,7 @@ class Orders:
         key = held(request, self.node())
         name = called(self.node(), key)
         yield previews.resume((), (name,)), ResumeOrdered(key, who(request))
-        return {"container": name}
+        return {"container": name, "did": [say("order.will-start", name=name)]}
 
     def _resume_all(self, request: Request) -> "Wish[shapes.AllResumed]":
         node = self.node()
@@ -223,7 +225,7 @@ class Orders:
         if not kept and not given_up:
             raise CmgrError(say("error.nothing-to-resume"), hint="cmgr status")
         yield previews.resume(kept, given_up), ResumeAllOrdered(who(request))
-        return {"rings": kept, "containers": given_up}
+        return {"rings": kept, "containers": given_up, "did": previews.resumed(kept, given_up)}
 
     @order(
         "forget", "Give a held container back to you, or call a runtime or a missing chip gone.",
@@ -241,12 +243,10 @@ class Orders:
         node = self.node()
         key = held(request, node, forgettable)
         yield previews.forget(node, called(node, key), key), ForgetOrdered(key, who(request))
-        known, hold = node.containers.get(key), node.holds.get(key)
-        return {
-            "container": called(node, key),
-            "running": known is not None and known.running,
-            "under_way": hold is not None and hold.attempt.command is not None,
-        }
+        known, hold, name = node.containers.get(key), node.holds.get(key), called(node, key)
+        running, under_way = known is not None and known.running, hold is not None and hold.attempt.command is not None
+        did = previews.forgotten(name, running, under_way)
+        return {"container": name, "running": running, "under_way": under_way, "did": did}
 
     def _forget_runtime(self, request: Request) -> "Wish[shapes.RuntimeForgotten]":
         node, runtime = self.node(), text_of(request, "runtime")
@@ -257,7 +257,7 @@ class Orders:
             raise CmgrError(say("error.runtime-answers", runtime=runtime), hint="cmgr status")
         held = sorted(h.name for h in (*node.holds.values(), *node.kept_holds.values()) if h.key.runtime == runtime)
         yield previews.forget_runtime(runtime, held), RuntimeForgetOrdered(runtime, who(request))
-        return {"runtime": runtime, "containers": held}
+        return {"runtime": runtime, "containers": held, "did": previews.runtime_forgotten(runtime, held)}
 
     def _forget_chip(self, request: Request) -> "Wish[slot_shapes.ChipForgotten]":
         node = self.node()
@@ -266,7 +266,8 @@ class Orders:
             raise CmgrError(say("error.chip-is-there", chip=chip), hint=say("error.to-isolate", chip=chip))
         slots = sorted(name for name, slot in node.slots.items() if chip in slot.chips)
         yield previews.forget_chip(node.missing[chip].title, slots), ChipForgetOrdered(chip, who(request))
-        return {"chip": chip, "piece": one_line(node.missing[chip].title), "slots": slots}
+        piece = one_line(node.missing[chip].title)
+        return {"chip": chip, "piece": piece, "slots": slots, "did": previews.piece_forgotten(piece, slots)}
 
     @order(
         "maintenance", "Record recoveries and act on none, or act again.",
@@ -280,16 +281,16 @@ class Orders:
         length = _length(request) if on else None
         ends = self.now() + length if length is not None else None
         yield previews.maintenance(on, length, _held_down(self.node())), MaintenanceOrdered(on, who(request), ends)
-        node = self.node()
-        until = node.maintenance.until if node.maintenance is not None else None
-        return {"on": on, "until": None if until is None else stamp(until), "held": _held_down(node)}
+        known, held = self.node().maintenance, _held_down(self.node())
+        until = None if known is None or known.until is None else stamp(known.until)
+        return {"on": on, "until": until, "held": held, "did": previews.in_maintenance(until, length, held)}
 
     @order(
         "acknowledge", "Take notice of a trouble that stays.",
         Arg("trouble", "string", "Its id, as cmgr status -o json has it."),
         Arg("all", "boolean", "Every one that waits for that."),
     )  # fmt: skip
-    def acknowledge(self, request: Request) -> "Wish[shapes.Acknowledged]":
+    def acknowledge(self, request: Request) -> "Wish[slot_shapes.Acknowledged]":
         known = {trouble.id: trouble for trouble in previews.acknowledgeable(self.node())}
         if flag_of(request, "all"):
             ids = sorted(id_ for id_, trouble in known.items() if trouble.stays)
@@ -303,7 +304,7 @@ class Orders:
         if not meant.stays:
             raise CmgrError(say("error.ends-by-itself", id=repr(ids[0])), hint=meant.hint)
         yield previews.acknowledge(self.node(), ids), AcknowledgeOrdered(tuple(ids), who(request))
-        return {"troubles": ids}
+        return {"troubles": ids, "did": [say("order.acknowledged", trouble=id_) for id_ in ids]}
 
     @asked("reload", "Have the configuration and fault tables read again.")
     def read_anew(self, request: Request) -> "shapes.Reloaded":
@@ -332,7 +333,8 @@ class Orders:
             self.pretend(FaultCode(normal_code(code) or code), part, assertion)
         else:
             self.driver.inject(chip, code, assertion)
-        return {"chip": chip, "part": part, "code": code, "assertion": str(assertion)}
+        did = previews.injected(chip, part, code, assertion)
+        return {"chip": chip, "part": part, "code": code, "assertion": str(assertion), "did": did}
 
 
 def _told(drill: Drill | None) -> "slot_shapes.Drill":

@@ -5,7 +5,7 @@ Its route, its preview and its entry in openapi.json follow from that.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cmgr.config.roles import Role
 from cmgr.model.values.messages.facts import Ordered
@@ -16,16 +16,8 @@ CONTAINER = "Its name, NAMESPACE/NAME, or id."
 PREVIEW = Arg("preview", "boolean", "Say what would happen, and do nothing.")
 
 
-class Giver(Protocol):
-    """Who takes orders in. `give` returns when the order is in force."""
-
-    @property
-    def give(self) -> Callable[[Ordered], None]: ...
-
-
 Document = TypeVar("Document")
 Deed = TypeVar("Deed", bound=Callable[..., Any])
-Who = TypeVar("Who", bound=Giver)
 Wish = Generator[tuple[Sequence[str], Ordered | None], None, Document]
 """An order has two parts. The first checks it, and yields what it would do, in sentences, and the fact that it is.
 
@@ -51,24 +43,22 @@ def asked(
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
-    Taken = Callable[[Who, Request], Document | shapes.Preview]
+    Taken = Callable[[Any, Request], Document | shapes.Preview]
 
 
-def order(
-    do: str, says: str, *args: Arg
-) -> "Callable[[Callable[[Who, Request], Wish[Document]]], Taken[Who, Document]]":
+def order(do: str, says: str, *args: Arg) -> "Callable[[Callable[[Any, Request], Wish[Document]]], Taken[Document]]":
     """Declare an order by its two parts (`Wish`). With `preview` it is not given: what it would do is told."""
 
-    def declared(wish: Callable[[Who, Request], Wish[Document]]) -> "Taken[Who, Document]":
+    def declared(wish: Callable[[Any, Request], Wish[Document]]) -> "Taken[Document]":
         @asked(do, says, *args, PREVIEW)
         @wraps(wish)
-        def answer(who: Who, request: Request) -> "Document | shapes.Preview":
-            parts = wish(who, request)
+        def answer(part: Any, request: Request) -> "Document | shapes.Preview":
+            parts = wish(part, request)
             does, fact = next(parts)
             if flag_of(request, PREVIEW.name):
                 return {"does": [*does]}
             if fact is not None:
-                who.give(fact)
+                part.give(fact)
             try:
                 next(parts)
             except StopIteration as end:

@@ -52,7 +52,9 @@ class GroupOrders:
         yield previews.group_restart(run, down), GroupRestartOrdered(name, self.who(request), why.strip())
         group = self.node().groups.get(name)
         told = [called(self.node(), container.key) for container in found]
-        return {"group": name, "round": group.round if group is not None else 0, "containers": told}
+        number = group.round if group is not None else 0
+        did = [say("order.round-begins", group=name, round=number, names=told)]
+        return {"group": name, "round": number, "containers": told, "did": [*did]}
 
     @order("group-cancel", "Take back the restart of a group that waits.", GROUP)
     def cancel(self, request: Request) -> "Wish[group_shapes.GroupResumed]":
@@ -69,7 +71,8 @@ class GroupOrders:
             previews.group_cancel(group.ordered, told, sorted(called(node, key) for key in group.taken)),
             GroupRestartOrdered(name, self.who(request), back=True),
         )
-        return {"group": name, "waiting": told}
+        did = [say("order.started-again-soon", names=told)] if told else []
+        return {"group": name, "waiting": told, "did": [say("order.restart-taken-back", group=name), *did]}
 
     @order(
         "group-resume", "Start what can be started of a group, without the rest.", GROUP,
@@ -83,7 +86,8 @@ class GroupOrders:
         held = self._held(name)
         if without:
             yield previews.group_without(sorted(without)), GroupResumeOrdered(name, self.who(request), without=without)
-            return {"group": name, "waiting": []}
+            did = say("order.others-go-on", group=name, names=str(request.args["without"]))
+            return {"group": name, "waiting": [], "did": [did]}
         if not held:
             raise CmgrError(_cannot("resume", name, say("error.no-member-held")), hint=f"cmgr group {name}")
         self._may_resume(name, held)
@@ -92,7 +96,9 @@ class GroupOrders:
         yield previews.group_resume(ready, rest), GroupResumeOrdered(name, self.who(request), alone=alone)
         group = self.node().groups.get(name)
         out = group.out if group is not None else frozenset()
-        return {"group": name, "waiting": sorted(called(self.node(), key) for key in out if key in self.node().holds)}
+        left = sorted(called(self.node(), key) for key in out if key in self.node().holds)
+        soon = [say("order.started-soon", names=left)] if left else []
+        return {"group": name, "waiting": left, "did": [say("order.what-can-is-started", group=name), *soon]}
 
     def _without(self, request: Request, name: str) -> frozenset[str]:
         """Return the appliances that are to be left out. Raises `BadRequest`, `CmgrError`."""

@@ -19,6 +19,7 @@ from cmgr.service.door.http.peer_roles import Roles
 from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.orders.declared import asked
 from cmgr.service.door.routes import Arg, Request
+from cmgr.words import runs
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -64,13 +65,12 @@ class ReportOrders:
             self._refuse_flood(chips, module)
         self.give(ReportOrdered(code, module, chips, until, f"{source} (uid {request.uid})", highest))
         found = [f for known in self.node().faults.values() if (f := known.get(FaultKey(code, module))) is not None]
-        return {
-            "code": code,
-            "id": id_,
-            "source": source,
-            "chips": sorted(f.chip for f in found),
-            "handling": max((f.handling for f in found), default=Handling.NotHandleFault).name,
-        }
+        handling = max((f.handling for f in found), default=Handling.NotHandleFault).name
+        where: list[int] = sorted(f.chip for f in found)
+        did = say("order.reported", name=module, code=code, chips=runs(where), handling=handling)
+        if not where:
+            did = say("order.reported-over", name=module, code=code)
+        return {"code": code, "id": id_, "source": source, "chips": where, "handling": handling, "did": [did]}
 
     def _sources(self, request: Request) -> list[Reporter]:
         """Return what the reporter may report as; nothing: anything, as root. Before anything that it says is read."""

@@ -21,7 +21,7 @@ from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.orders.declared import asked
 from cmgr.service.door.routes import Arg, Request
 from cmgr.view.advice import called
-from cmgr.words import stamp
+from cmgr.words import runs, stamp
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -64,7 +64,9 @@ class SlotOrders:
         made = self.node().slots.get(name)
         if made is None:
             raise CmgrError(_cannot(request, name, _too_few(self.node())), hint="cmgr chips")
-        return {"slot": name, "chips": sorted(made.chips), "device": f"{SLOT}{name}"}
+        chips, device = made.chips, f"{SLOT}{name}"
+        did = say("order.slot-made", slot=name, chips=runs(chips), device=device)
+        return {"slot": name, "chips": sorted(chips), "device": device, "did": [did]}
 
     @asked(
         "slot-assign", "Give a slot other chips.", SLOT_NAME, CHIPS,
@@ -91,7 +93,7 @@ class SlotOrders:
             label = say("error.has-label", name=called(self.node(), theirs.key), label=theirs.hands_off)
             raise CmgrError(_cannot(request, name, label), hint=say("error.stop-it"))
         self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
-        return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.given else []}
+        return _assigned(name, chips, names if chips != slot.given else [])
 
     def _on_no_slot(self, request: Request) -> Container | None:
         """Return the container that is meant, where no slot has this name."""
@@ -120,7 +122,7 @@ class SlotOrders:
             raise CmgrError(cannot(say("error.it-has-label", label=container.hands_off)))
         back = hold is not None and chips == hold.chips
         self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
-        return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running and not back else []}
+        return _assigned(name, chips, [name] if container.running and not back else [])
 
     @asked(
         "reserve", "Find free chips, and keep them for you.", Arg("count", "integer", "How many.", required=True),
@@ -159,13 +161,19 @@ class SlotOrders:
             why = say("error.ask-for-slot", names=names)
             raise CmgrError(_cannot(request, name, why), hint=say("error.remove-that-first"))
         self.give(SlotRemoveOrdered(name, self.who(request)))
-        return {"slot": name}
+        return {"slot": name, "did": [say("order.slot-removed", slot=name)]}
 
     def _there(self, request: Request) -> str:
         name = _name(request)
         if name not in self.node().slots:
             raise NotThere(_cannot(request, name, say("error.no-slot")), hint="cmgr slot")
         return name
+
+
+def _assigned(name: str, chips: frozenset[ChipId], users: list[str]) -> "slot_shapes.SlotAssigned":
+    more = [say("order.stopped-for-that", names=users)] if users else []
+    did = [say("order.slot-has", slot=name, chips=runs(chips)), *more]
+    return {"slot": name, "chips": sorted(chips), "containers": users, "did": [*did]}
 
 
 def _asked(request: Request, count: int, who: str) -> ReserveOrdered:

@@ -1,0 +1,1 @@
+"""Orders that come in at the door: what is declared of each."""
