@@ -126,8 +126,15 @@ class Sentence(str):
 
 def say(id_: str, **args: Arg) -> Sentence:
     """Return this message with these arguments."""
+    if not args:
+        return _bare(id_)
     kept = {name: _part(arg) for name, arg in args.items()}
     return Sentence(_rendered(ENGLISH, id_, kept), id_, kept)
+
+
+@cache  # A driver says what it asks at each of its questions.
+def _bare(id_: str) -> Sentence:
+    return Sentence(_rendered(ENGLISH, id_, {}), id_, {})
 
 
 def parts(sentences: Iterable[str]) -> str:
