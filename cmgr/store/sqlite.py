@@ -79,6 +79,8 @@ class SqliteStore:
             self._make_current(upgrades)
             self._saved, self._sent = self._read()
             with self._reading() as connection:
+                for statement in statements.FIRST_STOP:
+                    connection.executemany(statement, ())  # It is compiled now, and kept: no stop waits for that.
                 self._last, self.noted = history.newest(connection)
                 (told,) = connection.execute("SELECT alive FROM meta").fetchone()
                 self.alive = None if told is None else rows.moment(told)

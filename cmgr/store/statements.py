@@ -58,3 +58,10 @@ BEGIN = (
 COUNT = "UPDATE meta SET serial = :serial, episodes = :episodes, alive = :alive"
 
 LIVE = "UPDATE meta SET alive = :alive"
+
+FIRST_STOP = (
+    *(PUT[name] for name in ("rings", "holds", "restraint", "faults", "commands", "episodes")),
+    ADD_NOTE,
+    COUNT,
+)
+"""What is written before a first stop goes out."""
