@@ -1,7 +1,8 @@
 """Orders of a person: taken in like any other fact, under the same rules."""
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import assert_never
+from typing import Any
 
 from cmgr.frozen import replace
 from cmgr.model.containers import healing as heals
@@ -26,79 +27,14 @@ from cmgr.model.recovery.shares import try_shares_again
 from cmgr.model.turn import Turn
 from cmgr.model.values import standing
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind
-from cmgr.model.values.messages.facts import (
-    AcknowledgeOrdered,
-    ForgetOrdered,
-    GroupRestartOrdered,
-    GroupResumeOrdered,
-    IsolateOrdered,
-    MaintenanceOrdered,
-    MoveOrdered,
-    Ordered,
-    ReleaseOrdered,
-    ReportOrdered,
-    ReserveOrdered,
-    ResetOrdered,
-    ResumeAllOrdered,
-    ResumeOrdered,
-    RuntimeForgetOrdered,
-    SlotOrdered,
-    SlotRemoveOrdered,
-)
+from cmgr.model.values.messages.facts import Ordered
 from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reboot_facts import RebootCancelOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services import groups, slots
 from cmgr.sentences.sentence import say
-
-
-def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a line an order
-    """Do what a person wants."""
-    match fact:
-        case ResumeOrdered():
-            _resume(turn, fact)
-        case ResumeAllOrdered():
-            _resume_all(turn, fact)
-        case ReleaseOrdered():
-            _release(turn, fact)
-        case IsolateOrdered():
-            _isolate(turn, fact)
-        case ResetOrdered():
-            reset_ordered(turn, fact)
-        case ForgetOrdered():
-            _forget(turn, fact)
-        case GroupRestartOrdered():
-            group_restart_ordered(turn, fact)
-        case GroupResumeOrdered():
-            group_resume_ordered(turn, fact)
-        case RuntimeForgetOrdered():
-            runtime_forgotten(turn, fact)
-        case ChipForgetOrdered():
-            piece_forgotten(turn, fact)
-        case MaintenanceOrdered() | RebootCancelOrdered():
-            _of_machine(turn, fact)
-        case MoveOrdered():
-            move_ordered(turn, fact)
-        case SlotOrdered():
-            slot_ordered(turn, fact)
-        case ReserveOrdered():
-            reserve_ordered(turn, fact)
-        case SlotRemoveOrdered():
-            slot_remove_ordered(turn, fact)
-        case AcknowledgeOrdered():
-            _acknowledge(turn, fact)
-        case ReportOrdered():
-            reported(turn, fact)
-        case _:
-            assert_never(fact)
-
-
-def _of_machine(turn: Turn, fact: MaintenanceOrdered | RebootCancelOrdered) -> None:
-    if isinstance(fact, MaintenanceOrdered):
-        maintenance_ordered(turn, fact)
-    else:
-        reboot_cancel_ordered(turn, fact)
 
 
 def after_restart(node: Node, at: datetime) -> Node:
@@ -115,7 +51,7 @@ def after_restart(node: Node, at: datetime) -> Node:
     )
 
 
-def _resume(turn: Turn, fact: ResumeOrdered) -> None:
+def _resume(turn: Turn, fact: facts.ResumeOrdered) -> None:
     """Forget the failures of a container that is held or ails, and wait no longer before the next try."""
     hold, healing = turn.node.holds.get(fact.key), turn.node.healings.get(fact.key)
     heals.begin_anew(turn, fact.key)
@@ -131,17 +67,17 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
     turn.tell(hold, say("person.start", who=fact.who, name=hold.name), NoteKind.ACTION)
 
 
-def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
+def _resume_all(turn: Turn, fact: facts.ResumeAllOrdered) -> None:
     """Let begin what was kept back, and try every container again that was given up."""
     if turn.node.restraint.kept:
         turn.note(NoteKind.ACTION, say("person.none-kept-back", who=fact.who))
         restraint.lift(turn)
     given_up = {k for k, h in turn.node.healings.items() if h.ails and h.given_up is not None}
     for key in sorted(given_up | {k for k, h in turn.node.holds.items() if h.state is HoldState.FAILED}):
-        _resume(turn, ResumeOrdered(key, fact.who))
+        _resume(turn, facts.ResumeOrdered(key, fact.who))
 
 
-def _acknowledge(turn: Turn, fact: AcknowledgeOrdered) -> None:
+def _acknowledge(turn: Turn, fact: facts.AcknowledgeOrdered) -> None:
     for trouble in [t for t in turn.node.troubles.values() if t.id in fact.troubles]:
         turn.end_trouble(*trouble.key)
         turn.note(NoteKind.ACTION, say("person.acknowledged", who=fact.who, trouble=trouble.words))
@@ -149,7 +85,7 @@ def _acknowledge(turn: Turn, fact: AcknowledgeOrdered) -> None:
         seen_to(turn, id_, fact.who)
 
 
-def _release(turn: Turn, fact: ReleaseOrdered) -> None:
+def _release(turn: Turn, fact: facts.ReleaseOrdered) -> None:
     """End the chip's isolation, and begin its ring's budget anew."""
     if fact.chip not in turn.node.isolations:
         return
@@ -165,7 +101,7 @@ def _release(turn: Turn, fact: ReleaseOrdered) -> None:
         separate(turn, fact.chip)
 
 
-def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
+def _isolate(turn: Turn, fact: facts.IsolateOrdered) -> None:
     """Take the chip out of use; one that is isolated already is a person's to release from now on."""
     if fact.chip not in turn.node.chips:
         return
@@ -177,7 +113,7 @@ def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
         turn.put_isolation(replace(turn.node.isolations[fact.chip], since=before.since))
 
 
-def _forget(turn: Turn, fact: ForgetOrdered) -> None:
+def _forget(turn: Turn, fact: facts.ForgetOrdered) -> None:
     """End the hold; of one that is down that it is wanted, too. Our orders under way take their course.
 
     A container that runs stays wanted: its death would be another matter.
@@ -196,3 +132,31 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     if container is not None and missed:
         turn.put_container(replace(container, kept=replace(container.kept, wanted=False, forgotten=container.run)))
     taken(turn, fact.key)
+
+
+DONE: Mapping[type[Ordered], Callable[[Turn, Any], None]] = {
+    facts.ResumeOrdered: _resume,
+    facts.ResumeAllOrdered: _resume_all,
+    facts.ReleaseOrdered: _release,
+    facts.IsolateOrdered: _isolate,
+    facts.ResetOrdered: reset_ordered,
+    facts.ForgetOrdered: _forget,
+    facts.GroupRestartOrdered: group_restart_ordered,
+    facts.GroupResumeOrdered: group_resume_ordered,
+    facts.RuntimeForgetOrdered: runtime_forgotten,
+    ChipForgetOrdered: piece_forgotten,
+    facts.MoveOrdered: move_ordered,
+    facts.SlotOrdered: slot_ordered,
+    facts.ReserveOrdered: reserve_ordered,
+    facts.SlotRemoveOrdered: slot_remove_ordered,
+    facts.AcknowledgeOrdered: _acknowledge,
+    facts.ReportOrdered: reported,
+    facts.MaintenanceOrdered: maintenance_ordered,
+    RebootCancelOrdered: reboot_cancel_ordered,
+}
+"""What is done of each kind of order."""
+
+
+def ordered(turn: Turn, fact: Ordered) -> None:
+    """Do what a person wants."""
+    DONE[type(fact)](turn, fact)

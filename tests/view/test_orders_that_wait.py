@@ -4,12 +4,13 @@ Whatever is a new kind of order stands in one of the two tables here, or the fir
 """
 
 from collections.abc import Callable, Mapping
-from typing import cast, get_args
+from typing import cast, get_args, get_type_hints
 
 import pytest
 
 from cmgr.config.settings import Config
 from cmgr.host.host import Host
+from cmgr.model.orders import DONE
 from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ResetRing, StopContainer
@@ -135,6 +136,11 @@ def given(cmgr: Cmgr, order: Order) -> None:
 def test_every_kind_of_order_waits_or_does_not() -> None:
     assert {*WAITS, *AT_ONCE} == set(get_args(facts.Ordered))
     assert WAITS.keys().isdisjoint(AT_ONCE)
+
+
+def test_every_kind_of_order_is_done_by_a_function_for_that_kind() -> None:
+    assert DONE.keys() == set(get_args(facts.Ordered))
+    assert {kind: [*get_type_hints(does).values()][1] for kind, does in DONE.items()} == {kind: kind for kind in DONE}
 
 
 @pytest.mark.parametrize("kind", WAITS, ids=[kind.__name__ for kind in WAITS])
