@@ -1,5 +1,6 @@
 """Read-outs of chips: what the driver says when it is asked."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
@@ -14,9 +15,13 @@ from cmgr.model.values.handling.policy import look_again_after
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ReadNeeded, RingRead
 from cmgr.model.values.node import known_faults
-from cmgr.sentences.sentence import say
+from cmgr.model.values.rings import Ring
+from cmgr.sentences.sentence import because, say
 
 READ_AGAIN = timedelta(seconds=1)
+
+_LONGER = timedelta(seconds=3)
+"""A silence that is shorter is status's alone: a driver that begins again is one for each of its rings."""
 
 
 def read_needed(turn: Turn, fact: ReadNeeded) -> None:
@@ -49,15 +54,32 @@ def ring_read(turn: Turn, fact: RingRead) -> bool:
     if answered.issuperset(used_chips(turn.node, ring)):
         # An isolated chip is perhaps dead for good; its mates are used and recovered all the same.
         ring = replace(ring, read=issued)
+    told = _silence_told(turn, ring, fact.reports)
     if answered.issuperset(ring.chips):
-        ring = replace(ring, silent=None)
+        ring = replace(ring, silent=None, silence_told=told)
     else:
         silent = ring.silent or turn.at
-        ring = replace(ring, silent=silent, ask_at=turn.at + look_again_after(turn.at - silent, READ_AGAIN, 1))
+        ask_at = turn.at + look_again_after(turn.at - silent, READ_AGAIN, 1)
+        ring = replace(ring, silent=silent, silence_told=told, ask_at=ask_at)
     turn.put_ring(ring)
     if again:
         turn.ask_read(ring, "something happened while it was read", not_older=turn.at)
     return True
+
+
+def _silence_told(turn: Turn, ring: Ring, reports: Iterable[ChipReport]) -> bool:
+    """Tell that chips are silent for longer, or are no more. Return whether a silence that goes on is told.
+
+    In an episode each step of it says so, and a reset is a silence.
+    """
+    errors = [say("trouble.silent-chip", chip=r.chip, error=r.error) for r in reports if r.error]
+    since = ring.silent or turn.at
+    if errors and not ring.silence_told and not ring.in_episode and turn.at - since >= _LONGER:
+        turn.note(NoteKind.WARNING, because(say("trouble.silent", ring=ring.id), errors[0]), ring)
+        return True
+    if ring.silence_told and not errors:
+        turn.note(NoteKind.WARNING, say("ring.answers-again", ring=ring.id, length=turn.at - since), ring)
+    return ring.silence_told and bool(errors)
 
 
 def _tell_gone(turn: Turn, report: ChipReport) -> None:

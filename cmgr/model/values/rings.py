@@ -98,8 +98,9 @@ class Ring:
     Of this life only: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way;
     `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
-    not every chip answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused,
-    and `refused`, when the first of them was; `refused_until`, no look before the next reset is taken until then;
+    not every chip answers, and `silence_told`, the timeline has that; `ask_at`, when to ask again; `refusals`, resets
+    in a row that the driver refused, and `refused`, when the first of them was; `refused_until`, no look before the
+    next reset is taken until then;
     `spared`, what was in the way when those were given back whose own chips are well, and that they run until it is
     not; `mercies`, how often that was so in this episode; `making`, the order under way to make shares again; `makes`,
     how many of them there were since the last reset; `make_at`, when the next is due; `of_programs`, the episode is
@@ -136,6 +137,7 @@ class Ring:
     asked: ThisLife[tuple[CommandId, datetime] | None] = None
     again: ThisLife[bool] = False
     silent: ThisLife[datetime | None] = None
+    silence_told: ThisLife[bool] = False
     ask_at: ThisLife[datetime | None] = None
     refusals: ThisLife[int] = 0
     refused: ThisLife[datetime | None] = None

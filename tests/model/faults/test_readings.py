@@ -213,3 +213,20 @@ def test_a_read_out_speaks_in_the_timeline_as_an_event_does() -> None:
         f"chip 0 reports {MINOR} now: level NotHandleFault (a test)", f"chip 0 no longer reports {MINOR}",
     ]  # fmt: skip
     assert names(cmgr.log) == []
+
+
+def test_chips_that_are_silent_for_longer_are_in_the_timeline_once_and_so_is_their_answer() -> None:
+    cmgr = Cmgr()
+    cmgr.silent = {0}
+    resync(cmgr)
+    assert cmgr.notes(NoteKind.WARNING) == [], "a driver that begins again is silent for a moment"
+    for _ in range(3):
+        cmgr.wait(20)
+        resync(cmgr)
+    (told,) = cmgr.notes(NoteKind.WARNING)
+    assert told.startswith("ring 0 does not answer: chip 0: ")
+    cmgr.silent = set()
+    resync(cmgr)
+    _, back = cmgr.notes(NoteKind.WARNING)
+    assert back.startswith("ring 0 answers again, after ")
+    assert not cmgr.node.rings[RingId(0)].silence_told
