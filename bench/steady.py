@@ -9,13 +9,19 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 from bench.report.figures import quantile
 
 LONG = 2.0
 """So many times what the work usually takes."""
 
+STOLEN = 0.02
+"""The machine below a virtual one may take this share of the processors' time."""
+
 LEARNED = 100
+T = TypeVar("T")
 WORDS = list(range(8))
 
 
@@ -29,7 +35,7 @@ class Measured:
 
 def measured(prepare: Callable[[], None], one: Callable[[], float], enough: int) -> Measured:
     """Measure until there are `enough` that count, or twice as many tries were made. `prepare` is before each."""
-    usual = quantile([_work() for _ in range(LEARNED)], 0.5)
+    usual = _usual()
     counted: list[float] = []
     tries = 0
     while len(counted) < enough and tries < 2 * enough:
@@ -40,6 +46,32 @@ def measured(prepare: Callable[[], None], one: Callable[[], float], enough: int)
         if max(before, _work()) <= LONG * usual:
             counted.append(value)
     return Measured(tuple(counted), tries - len(counted))
+
+
+class Watch:
+    """Whether the machine is itself, by what it was when this was made. For what takes seconds and loads it itself."""
+
+    def __init__(self) -> None:
+        self._usual = _usual()
+
+    def beside(self, measure: Callable[[], T]) -> tuple[T, bool]:
+        """Return what it measures, and whether the machine was not itself: before, behind it or meanwhile."""
+        before, began = _usual(), _times()
+        found = measure()
+        ended, behind = _times(), _usual()
+        stolen, passed = (after - past for past, after in zip(began, ended, strict=True))
+        self._usual = min(self._usual, before, behind)
+        return found, max(before, behind) > LONG * self._usual or stolen > STOLEN * passed
+
+
+def _times() -> tuple[int, int]:
+    """Return the time that the machine below took from all processors, and all their time, in the kernel's ticks."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
+def _usual() -> float:
+    return quantile([_work() for _ in range(LEARNED)], 0.5)
 
 
 def _work() -> float:

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from bench.report.figures import Figure
+from bench.report.figures import Figure, said
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
 RECOVERY = "Fault to containers running again"
+SCALE = "Scale"
 FIRST_STOP = "Fault callback to the first stop request at the runtime"
 CASES = ("1 container", "8 containers")
 PARTS = (("stops", "the runtime stops"), ("reset and boot", "the chips' reset and boot"),
@@ -35,6 +36,7 @@ def draw(figures: Sequence[Figure], folder: Path = FOLDER) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "recovery.svg").write_text(recovery(figures))
     (folder / "first-stop.svg").write_text(first_stop(figures))
+    (folder / "growth.svg").write_text(growth(figures))
 
 
 def recovery(figures: Sequence[Figure]) -> str:
@@ -87,6 +89,27 @@ def first_stop(figures: Sequence[Figure]) -> str:
             + _text(mark - 70, y + 26, "reference, p50", "small")
         )
     return _picture("From the fault to the first stop request", body, bottom + 24)
+
+
+def growth(figures: Sequence[Figure]) -> str:
+    """Return what each thing takes on three sizes of machines, each on a scale of its own."""
+    sizes: dict[str, dict[str, Figure]] = {}
+    for figure in figures:
+        size, _, what = figure.what.partition(": ")
+        if figure.part == SCALE and not what.endswith(" grows"):
+            sizes.setdefault(what, {})[size] = figure
+    body, y = list[str](), 14
+    for what, found in sizes.items():
+        body.append(_text(0, y + 12, what))
+        most = max(figure.value for figure in found.values())
+        for size, figure in found.items():
+            width = figure.value / most * (WIDTH - LEFT - 230) if most else 0.0
+            body.append(f'<rect class="starts" x="{LEFT + 150}" y="{y}" width="{width:.1f}" height="14"/>')
+            body.append(_text(LEFT, y + 12, size, "small"))
+            body.append(_text(LEFT + 156 + width, y + 12, said(figure.value, figure.unit), "small"))
+            y += 18
+        y += 12
+    return _picture("What grows with the machine", body, y)
 
 
 def _reference(figure: Figure) -> float:

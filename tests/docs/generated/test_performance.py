@@ -1,6 +1,7 @@
 """The pictures of docs/performance.md, drawn from figures of a made-up run."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +10,7 @@ import pytest
 from bench import floor
 from bench.report import figures
 from bench.report.figures import Figure
-from bench.report.pictures import FIRST_STOP, RECOVERY, first_stop, recovery
+from bench.report.pictures import FIRST_STOP, RECOVERY, SCALE, first_stop, growth, recovery
 
 RUN = [
     *(Figure(RECOVERY, f"{case}: cmgr's own share, median", own, "ms") for case, own in
@@ -36,6 +37,30 @@ def test_each_try_is_a_dot() -> None:
     dots = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', first_stop(RUN))]
     assert len(dots) == 3
     assert dots == sorted(dots)
+
+
+def test_three_sizes_of_machines_are_drawn_beside_each_other() -> None:
+    run = [Figure(SCALE, f"{size}: memory (RSS)", value, "MB") for size, value in (("1 chip", 30.0), ("8 chips", 45.0))]
+    picture = growth([*run, Figure(SCALE, "8 times the chips: memory (RSS) grows", 1.5, "times")])
+    widths = [float(width) for width in re.findall(r'class="starts" x="340" y="\d+" width="([\d.]+)"', picture)]
+    assert widths[0] / widths[1] == pytest.approx(30 / 45, rel=0.01)
+    assert [said in picture for said in ("30 MB", "45 MB", "times")] == [True, True, False]
+
+
+def test_what_matters_most_stands_before_all_that_is_folded() -> None:
+    told = figures.markdown({"processor": "none"}, RUN)
+    first, _, folded = told.partition("<details>")
+    assert [line.partition(" | ")[0] for line in first.splitlines() if line.startswith("| Fault")] == [
+        f"| {FIRST_STOP}: ringRecover, 8 containers: p50",
+        f"| {RECOVERY}: 8 containers: in all, median",
+    ]
+    assert folded.count("\n| Fault") == len(RUN)
+    assert "<summary>All 9 figures, of which 1 of 1 are as they must be</summary>" in folded
+
+
+def test_what_was_measured_on_a_disturbed_machine_says_so() -> None:
+    rows = figures.rows([replace(RUN[-1], disturbed=True), replace(RUN[-2], disturbed=True), RUN[-1]])
+    assert [row[3] for row in rows] == ["pass, disturbed", "disturbed", "pass"]
 
 
 def test_the_figures_stand_in_their_place_in_the_page(tmp_path: Path) -> None:
