@@ -49,6 +49,7 @@ NAMES = {
     "cron",
     "Ctrl",
     "Deployments",
+    "describe",
     "dmesg",
     "Docker",
     "dockerd",

@@ -22,7 +22,7 @@ AS_IT_IS = {
     "tool/kept.py": "where a level comes from, which is a name in every table",
     "tool/spoken.py": "for whoever writes such a program, as the page docs/drivers.md is",
 }
-"""What else there is in these modules, and whose words those are."""
+"""Modules with other texts, and whose words those are."""
 
 NOT_SAID = ("Meta", "Vendor", "compile", "ValueError")
 """Calls whose texts are no sentences of a driver: the settings' own, and what is caught and said as a message."""

@@ -38,10 +38,7 @@ class Seen:
 def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt]:
     """Yield them. `root`: where the machine's files are."""
     if seen.mismatch:
-        yield Doubt(
-            say("driver.updated-while-running", why=seen.mismatch),
-            say("driver.load-new-modules"),
-        )
+        yield Doubt(say("driver.updated-while-running", why=seen.mismatch), say("driver.load-new-modules"))
     why = weakness(settings.tool)
     if why:
         yield Doubt(
@@ -60,15 +57,9 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
             say("driver.vgpus-hint", setting="levels.RestartNPU.reset = false", other="FreeRestartNPU"),
         )
     elif abi.PASSED_THROUGH in found:
-        yield Doubt(
-            say("driver.passed-through"),
-            say("driver.passed-through-hint", command="nvidia-smi --gpu-reset"),
-        )
+        yield Doubt(say("driver.passed-through"), say("driver.passed-through-hint", command="nvidia-smi --gpu-reset"))
     if seen.divided and not settings.mig_tool:
-        yield Doubt(
-            say("driver.mig-not-reset"),
-            say("driver.name-mig-tool"),
-        )
+        yield Doubt(say("driver.mig-not-reset"), say("driver.name-mig-tool"))
     if seen.divided:
         yield from _monitor_is_missing(root)
     if seen.transient:

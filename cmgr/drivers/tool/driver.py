@@ -173,7 +173,7 @@ class ToolDriver:
         except ValueError as error:
             first, *others = str(error).splitlines()
             why = say("driver.and-more", what=first, count=len(others)) if others else first
-            text = say("driver.cannot-use", path=self._path, why=because("describe", why))
+            text = say("driver.cannot-use-described", path=self._path, why=why)
             raise DriverError(text, hint=f"cmgr check --tool {self._path}") from error
         if said.about.version != spoken.VERSION:
             why = say("driver.speaks-version", theirs=said.about.version, ours=spoken.VERSION)

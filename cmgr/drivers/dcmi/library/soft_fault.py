@@ -22,7 +22,7 @@ from cmgr.drivers import libraries
 from cmgr.drivers.dcmi.library import load
 from cmgr.errors import CmgrError, DriverError, DriverMissing
 from cmgr.frozen import replace
-from cmgr.sentences.sentence import because, chained, say
+from cmgr.sentences.sentence import chained, say
 
 LIBRARY = "libascend_hal.so"
 WANTED = replace(load.WANTED, name=LIBRARY)
@@ -76,7 +76,7 @@ def of(beside: str, chip: int) -> ports.SoftFault:
         path = libraries.find(libraries.Where(WANTED, str(near) if near.exists() else ""))
         _opened(path)
     except DriverError as error:
-        raise DriverError(because(say("driver.raises-no-fault"), chained(error))) from None
+        raise DriverError(say("driver.raises-none-because", why=chained(error))) from None
     searched = "LD_LIBRARY_PATH"
     around = (f"{searched}={os.environ[searched]}",) if searched in os.environ else ()
     return ports.SoftFault(CODE, ("chips", "--soft-fault", "dcmi", str(chip), "--library", path), around)
