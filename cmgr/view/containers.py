@@ -145,10 +145,6 @@ def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
     return used | (hold.chips if hold is not None else frozenset())
 
 
-def _is_spared(node: Node, container: Container) -> bool:
-    return container.running and bool(container.kept.chips) and is_spared(node, container)
-
-
 def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     container, hold = node.containers.get(key), node.holds.get(key)
     status = _status(container, hold)
@@ -176,7 +172,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "heal": heal(node, key),
         "lost": _lost(container),
         "slots": [slot.name for slot in of_container(node, container)],
-        "spared": container is not None and _is_spared(node, container),
+        "spared": bool(container and container.running and container.kept.chips and is_spared(node, container)),
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
         "hint": what,
