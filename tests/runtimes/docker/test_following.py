@@ -307,7 +307,6 @@ def test_a_daemon_that_came_while_nobody_followed_has_ended_what_it_had_not_begu
         past(daemon, *actions)
         world.follow()
         assert world.asked() is asked
-        # It came when it ended them, and not when somebody began to follow it.
         came = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC) if asked is None else None
         assert world.told.of(RuntimeUp) == [RuntimeUp("docker", restarted=asked is None, came=came)]
         world.runtime.close()
