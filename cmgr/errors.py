@@ -162,6 +162,11 @@ def _said(error: BaseException, before: str) -> str:
     return f"{file}: {error.strerror}" if file not in before else error.strerror
 
 
+def system_words(error: BaseException) -> str:
+    """Return what the system says of it, without number and file; of one that is none of the system's, its text."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def chain(error: BaseException) -> str:
     """Return the error and its causes as one line, each said once."""
     return ": ".join(causes(error))

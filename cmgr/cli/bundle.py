@@ -17,7 +17,7 @@ from cmgr.cli import past, source
 from cmgr.cli.look import minutes
 from cmgr.cli.options import Common, argument, option
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.errors import CmgrError, ConfigError, chain, system_words
 from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import say
 from cmgr.service.timing.period import quarter_of
@@ -77,7 +77,7 @@ def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
     except FileExistsError:
         raise taken from None
     except OSError as error:
-        raise CmgrError(say("error.cannot-write-to", path=str(path), why=error.strerror or str(error))) from None
+        raise CmgrError(say("error.cannot-write-to", path=str(path), why=system_words(error))) from None
 
 
 def _parts(options: BundleOptions) -> "Iterator[Part]":
@@ -185,7 +185,7 @@ def _saved(config: "Config") -> "Iterator[Part]":
         try:
             yield Part(f"{DIRECTORY}/{path.name}", cleaned(path))
         except (OSError, TarError) as error:
-            why = getattr(error, "strerror", None) or str(error)
+            why = system_words(error)
             yield Part(f"{DIRECTORY}/{path.name}.txt", f"cannot read {path}: {why}\n")
 
 

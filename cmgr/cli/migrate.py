@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cmgr import atomic
 from cmgr.cli.options import NEEDED, option
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, ConfigError
+from cmgr.errors import CmgrError, ConfigError, system_words
 from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import chained, language_of, parts, say
 from cmgr.shortcut import DEFAULT_CONFIG, locale
@@ -117,7 +117,7 @@ def _text(path: Path) -> str:
             with path.open("rb") as file:
                 data = file.read(MOST + 1)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = system_words(error)
         raise CmgrError(say("migrate.unread", path=str(path), why=why)) from None
     if len(data) > MOST:
         raise CmgrError(say("migrate.unread", path=str(path), why=say("migrate.larger", most=MOST)))
@@ -182,7 +182,7 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
         try:
             put(path, text, force)
         except OSError as error:
-            why = error.strerror or str(error)
+            why = system_words(error)
             raise CmgrError(say("error.cannot-write-to", path=str(path), why=why)) from None
 
 

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, system_words
 from cmgr.listener import reached
 from cmgr.sentences.sentence import say
 
@@ -50,7 +50,7 @@ def _line(connect: str | None) -> socket.socket:
         try:
             line = reached(connect, CONNECTS)
         except OSError as error:
-            what = say("start.not-there-to-drive", path=connect, why=error.strerror or str(error))
+            what = say("start.not-there-to-drive", path=connect, why=system_words(error))
             raise CmgrError(what) from error
         line.settimeout(None)
         return line

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cmgr import trust
-from cmgr.errors import StoreBusy, StoreError, StoreTooNew
+from cmgr.errors import StoreBusy, StoreError, StoreTooNew, system_words
 from cmgr.sentences.sentence import say
 
 NAME = "cmgr.db"
@@ -152,7 +152,7 @@ def _of(path: Path, why: str, hint: str = "") -> StoreError:
 
 
 def _unusable(path: Path, error: OSError) -> StoreError:
-    return _of(path, error.strerror or str(error), _REMEDIES.get(error.errno or 0, ""))
+    return _of(path, system_words(error), _REMEDIES.get(error.errno or 0, ""))
 
 
 def _opened(path: Path) -> int:

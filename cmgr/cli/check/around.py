@@ -14,7 +14,7 @@ from cmgr import redact, trust
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.config.receivers import Receiver, address_of, named, secret_of
 from cmgr.config.settings import Config, Metrics
-from cmgr.errors import CmgrError, ConfigError
+from cmgr.errors import CmgrError, ConfigError, system_words
 from cmgr.host.host import obstacle
 from cmgr.sentences.sentence import chained, say
 from cmgr.service.door.http.secured import locks
@@ -120,7 +120,7 @@ def directories(config: Config) -> Iterator[Finding]:
         try:
             found = trust.weakness(path) if path else None
         except OSError as error:
-            why = say("check.way-unseen", path=path, why=error.strerror or str(error))
+            why = say("check.way-unseen", path=path, why=system_words(error))
             found = trust.Weakness(why, say("trust.run-as-root"))
         if found is not None:
             yield Finding("directories", state, say("word.because", what=name, why=found.reason), found.hint)

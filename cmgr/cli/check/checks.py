@@ -15,7 +15,7 @@ from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of, known_better
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
-from cmgr.errors import CmgrError, ServiceDown, ServiceHangs, StoreError, chain
+from cmgr.errors import CmgrError, ServiceDown, ServiceHangs, StoreError, chain, system_words
 from cmgr.host.mounts import in_the_host
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
@@ -259,7 +259,7 @@ def _listening(what: str, path: Path) -> Finding:
     except PermissionError:
         return Finding(what, ERROR, say("check.denied", path=str(path)), say("check.as-root"))
     except OSError as error:
-        why = error.strerror or str(error)
+        why = system_words(error)
         return Finding(what, ERROR, say("check.nobody-answers", path=str(path), why=why), say("check.start-or-name"))
     return Finding(what, OK, say("check.answers", path=str(path)))
 

@@ -17,7 +17,7 @@ from cmgr.cli import source
 from cmgr.cli.founding import steps
 from cmgr.cli.founding.token import CA, Member, Token, host, members_of, token_of, tokens
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError, ConfigError
+from cmgr.errors import CmgrError, ConfigError, system_words
 from cmgr.frozen import dataclass, replace
 from cmgr.sentences.sentence import chained, say
 from cmgr.shortcut import DEFAULT_CONFIG
@@ -209,7 +209,7 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text()
     except (OSError, ValueError) as error:
-        raise CmgrError(say("found.unread", path=path, why=getattr(error, "strerror", None) or str(error))) from None
+        raise CmgrError(say("found.unread", path=path, why=system_words(error))) from None
 
 
 def _tell_others(fleet: Fleet, own: Token) -> None:

@@ -15,7 +15,7 @@ from subprocess import CompletedProcess
 from cmgr import atomic
 from cmgr.cli.founding.token import CA, PASSWORD, Member, Token
 from cmgr.cli.text import out
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, system_words
 from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import say
 
@@ -61,7 +61,7 @@ class Write:
             if self.group and not before:
                 _give(path, self.group)
         except (OSError, ValueError) as error:
-            raise CmgrError(say("error.cannot-write-to", path=self.path, why=_system(error))) from None
+            raise CmgrError(say("error.cannot-write-to", path=self.path, why=system_words(error))) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,6 @@ class Run:
 
 
 Step = Write | Run
-
-
-def _system(error: OSError | ValueError) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 def _ran(words: Sequence[str], given: str = "", knows: Mapping[str, str] | None = None) -> CompletedProcess[str]:

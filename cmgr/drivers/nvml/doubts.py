@@ -11,6 +11,7 @@ from cmgr.drivers.nvml.resetting.holders import monitors, shows_a_console
 from cmgr.drivers.nvml.resetting.tool import RESCAN, weakness
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words
+from cmgr.errors import system_words
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.ports import Doubt
@@ -76,7 +77,7 @@ def _cannot_rescan(file: Path) -> str:
     except FileNotFoundError:
         return ""  # Then it is no machine with GPUs on PCI.
     except OSError as error:
-        return error.strerror or str(error)
+        return system_words(error)
     return ""
 
 

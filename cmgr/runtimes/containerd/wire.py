@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic
 import grpc
 
 from cmgr import listener
-from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
+from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown, system_words
 from cmgr.frozen import dataclass
 from cmgr.runtimes import following
 from cmgr.runtimes.containerd.messages import CONTENT, MESSAGES, SUBSCRIBE, Answer, Call, Stream
@@ -110,7 +110,7 @@ class Wire:
             listener.reached(self.address, 2.0).close()
         except OSError as exc:
             hint = "see `systemctl status containerd`, and [containerd] address in the configuration"
-            reason = exc.strerror or str(exc)
+            reason = system_words(exc)
             raise RuntimeDown(f"cannot {what}: nothing answers at {self.address}: {reason}", hint=hint) from None
 
     def call(self, call: Call[Answer], what: str, namespace: str, seconds: float, **fields: object) -> Answer:

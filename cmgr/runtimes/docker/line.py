@@ -14,6 +14,8 @@ from contextlib import suppress
 
 import h11
 
+from cmgr.errors import system_words
+
 LONGEST = 32 * 2**20
 """So many bytes may an answer have."""
 
@@ -68,7 +70,7 @@ class Line:
             fresh = _Socket(self)
             self._reach(fresh)
         except OSError as exc:
-            self.refused = exc.strerror or str(exc)
+            self.refused = system_words(exc)
             raise
         self._socket = fresh
         return fresh

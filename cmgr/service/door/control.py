@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cmgr.config.settings import Config
-from cmgr.errors import ConfigError, StoreError
+from cmgr.errors import ConfigError, StoreError, system_words
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import chained, say
@@ -116,7 +116,7 @@ class ControlServer(Part):
         try:
             self._roles.let_in(self._path)
         except OSError as error:
-            self._closed_to = say("start.access-list", path=str(self._path), why=error.strerror or str(error))
+            self._closed_to = say("start.access-list", path=str(self._path), why=system_words(error))
 
     def followed(self) -> bool:
         """Return whether somebody follows events. Any thread."""

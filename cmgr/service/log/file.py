@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from loguru import logger
 
+from cmgr.errors import system_words
 from cmgr.sentences.sentence import say
 from cmgr.service.log.writer import Line
 
@@ -39,7 +40,7 @@ class LogFile:
             self._logger.opt(raw=True).info(line.text + "\n")
         except (OSError, ValueError) as error:
             if not self._failing:
-                why = getattr(error, "strerror", None) or str(error)
+                why = system_words(error)
                 self._report(f"cannot write the log file {self._path}: {why}; the journal goes on")
             self._failing = True
             return

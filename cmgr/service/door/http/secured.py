@@ -14,7 +14,7 @@ from collections.abc import Hashable
 
 from cmgr import trust
 from cmgr.config.settings import Metrics
-from cmgr.errors import CmgrError, ConfigError, TooMany
+from cmgr.errors import CmgrError, ConfigError, TooMany, system_words
 from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import say
 from cmgr.service.door.routes import NoPassword
@@ -113,7 +113,7 @@ class Passwords:
         try:
             stamp = os.stat(self._path).st_mtime_ns
         except OSError as error:
-            raise ConfigError(say("start.cannot-read", paths=[self._path], why=error.strerror or str(error))) from None
+            raise ConfigError(say("start.cannot-read", paths=[self._path], why=system_words(error))) from None
         if stamp != self._stamp:
             self._users, self._good = _users(self._path), set()
             self._stamp = stamp
