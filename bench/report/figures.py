@@ -70,7 +70,7 @@ FIRST: Sequence[tuple[str, str]] = (
     ("Idle: 16 chips, 64 containers", "memory (RSS)"),
     ("Idle: 16 chips, 64 containers", "processor"),
 )
-"""What matters most, by part and name: the page has these before all."""
+"""The figures that matter most, by part and name: the page has these before all."""
 
 NOTES = (
     "disturbed: a piece of work that is always the same took more than twice as long as usual right before or behind "

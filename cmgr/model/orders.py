@@ -154,7 +154,7 @@ DONE: Mapping[type[Ordered], Callable[[Turn, Any], None]] = {
     facts.MaintenanceOrdered: maintenance_ordered,
     RebootCancelOrdered: reboot_cancel_ordered,
 }
-"""What is done of each kind of order."""
+"""The function that does each kind of order."""
 
 
 def ordered(turn: Turn, fact: Ordered) -> None:

@@ -64,4 +64,4 @@ FIRST_STOP = (
     ADD_NOTE,
     COUNT,
 )
-"""What is written before a first stop goes out."""
+"""The statements that write before a first stop goes out."""

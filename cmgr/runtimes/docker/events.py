@@ -23,7 +23,7 @@ _KEPT = 256
 """So many events of all kinds does dockerd keep, from its start on: where there are fewer, its whole life is known."""
 
 _ALONG = timedelta(seconds=1)
-"""What a daemon that comes ends without a word ends within this of what it tells of."""
+"""A daemon that comes ends some containers without a word, each within this of an end that it tells of."""
 
 _WARM = 8
 

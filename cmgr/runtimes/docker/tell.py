@@ -55,7 +55,7 @@ class Teller(Comings):
     def up(self, restarted: bool, came: datetime | None) -> None:
         self._begun.clear()
         self._gone_since = None
-        # Who came long ago has swept before anything that this stream tells.
+        # A daemon that came long ago has swept before anything that this stream tells.
         self._back = time.monotonic() if restarted and came is None else float("-inf")
         super().up(restarted, came)
 
