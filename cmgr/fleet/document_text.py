@@ -1,5 +1,7 @@
 """The document of a group as text and back. Pure, and strict: whoever can write the engine's keys is a stranger.
 
+Names that are not known here are of a newer cmgr, and passed over: appliances are upgraded one after the other.
+
 Sentences are texts; "said" has the messages of those that have one, by text, where there is room for that.
 """
 
@@ -47,7 +49,7 @@ def decoded(kind: Any, stored: bytes, longest: int) -> Any:
     if form is True or form != FORMAT:
         raise ValueError(f"v: must be {FORMAT}")
     said = told.pop("said", None) if isinstance(told, dict) else None
-    return value(kind, beside.restored(told, said, of_stranger=True), exact=True)
+    return value(kind, beside.restored(told, said, of_stranger=True))
 
 
 def encoded(told: object, longest: int = LONGEST, *, whole: bool = False) -> bytes:

@@ -80,7 +80,6 @@ def changed(**fields: Any) -> bytes:
         {"server": "a\x1b[2J"},
         {"why": "it is so"},
         {"why": None},
-        {"more": 1},
         {"devices": {}},
         {"devices": [[0, "10.0.7.0", None]]},
         {"devices": [["0", "10.0.7.0", None, 0]]},
