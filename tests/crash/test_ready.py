@@ -17,8 +17,8 @@ class Asked(Trial):
         super().play(*ends)
         texts = [note.text for note in self.service.notes(1)]
         for name in self.place.held:
-            again = texts.index(f"{name} runs again")  # It may have answered for the first time after the fault.
-            assert sum(text.startswith(f"{name} answers ") for text in texts[again:]) == 1, texts
+            begun = texts.index(f"start {name}")  # It may have answered for the first time after the fault.
+            assert sum(text.startswith(f"{name} answers ") for text in texts[begun:]) == 1, texts
 
 
 def test_killed_anywhere_each_service_answers_before_its_episode_is_over(
