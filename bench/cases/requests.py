@@ -65,7 +65,7 @@ def _beside_crowds(database: Path) -> Iterator[Figure]:
         for kind in KINDS:
             with _served(path, database), crowd(path, kind, "status"):
                 waits = [_waited(path) for _ in range(QUESTIONS)]
-            what = f"root's question beside {PEERS} {kind} peers of one user: max"
+            what = f"root's question beside {PEERS} {kind.replace('deaf', 'unreading')} peers of one user: max"
             yield Figure(PART, what, max(waits), "ms", PATIENCE, QUESTIONS)
 
 
