@@ -151,7 +151,7 @@ def metrics(settings: Metrics) -> Finding:
 
 def _impossible(listen: str, error: OSError) -> Finding:
     hint = say("check.as-root") if error.errno in (errno.EACCES, errno.EPERM) else say("check.set-listen")
-    why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+    why = os.strerror(error.errno) if error.errno and error.errno > 0 else system_words(error)
     return Finding("metrics", WARNING, say("check.cannot-listen", listen=listen, why=why), hint)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from cmgr.config.settings import Metrics
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, system_words
 from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import chained, say
 from cmgr.service.door.http.server import Report, Server
@@ -103,7 +103,7 @@ class MetricsServer(Part):
             return listening(self._listen)
         except (OSError, CmgrError) as error:
             if not self._trouble:
-                why = chained(error) if isinstance(error, CmgrError) else error.strerror or str(error)
+                why = chained(error) if isinstance(error, CmgrError) else system_words(error)
                 self._trouble = say("start.no-metrics", listen=self._listen, why=why)
                 self._warn(f"{self._trouble}: it is tried again every {retry_seconds:g} s")
             return None
