@@ -146,14 +146,32 @@ def _configured(config: str | None) -> str | None:
         return None if named else DEFAULT_SOCKET
     if data is None or b'"""' in data or b"'''" in data:
         return None
-    lines = [line.strip() for line in data.split(b"\n")]
+    lines = _before_tables([line.strip() for line in data.split(b"\n")])
     # A key can be written with escapes, which stand in quotes.
     escaped = [line[:1] == b'"' and b"\\" in line for line in lines]
-    about = [n for n, line in enumerate(lines) if escaped[n] or (b"socket" in line and line[:1] != b"#")]
+    about = [n for n, line in enumerate(lines) if escaped[n] or (b"socket" in line and not _of_another(line))]
     if not about:
         return DEFAULT_SOCKET
     before = lines[: about[0]]
     return _plain(lines[about[0]]) if len(about) == 1 and all(line[:1] != b"[" for line in before) else None
+
+
+def _before_tables(lines: list[bytes]) -> list[bytes]:
+    """Return the lines before the first head of a table: what comes after it is of a table."""
+    for n, line in enumerate(lines):
+        name = line.strip(b"[]").translate(None, b"._-")
+        # Of a list over several lines a line can begin and end so, too, but no letters stand there without quotes.
+        is_head = name.isalpha() and name not in (b"true", b"false", b"inf", b"nan")
+        if is_head and line[:1] == b"[" and line[-1:] == b"]":
+            return lines[:n]
+    return lines
+
+
+def _of_another(line: bytes) -> bool:
+    """Return whether the line is a comment, or gives another key its value: `docker.socket = …`."""
+    name, equals, _ = line.partition(b"=")
+    name = name.strip()
+    return line[:1] == b"#" or (bool(equals) and name != b"socket" and name.translate(None, b"._-").isalnum())
 
 
 def _plain(line: bytes) -> str | None:
