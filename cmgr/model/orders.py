@@ -99,6 +99,8 @@ def _release(turn: Turn, fact: facts.ReleaseOrdered) -> None:
     escalate(turn)
     if ring is not None:
         separate(turn, fact.chip)
+        # The last look is that of the isolation, when its users were still there: by that one it would be no spare.
+        turn.ask_read(turn.node.rings[ring.id], f"who is on chip {fact.chip}?", not_older=turn.at)
 
 
 def _isolate(turn: Turn, fact: facts.IsolateOrdered) -> None:

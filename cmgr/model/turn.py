@@ -116,7 +116,8 @@ class Turn:
             met = before.kept.met
         if before is not None:
             former = before.kept.former if before.run == container.run else before.run
-            if before.running and not container.running and not kept.wanted:
+            ends = before.running and not container.running and not kept.wanted
+            if ends and container.key not in self.node.holds:  # That one comes back itself.
                 self._keep_for_successor(before)
         if (met, former) != (kept.met, kept.former):
             container = replace(container, kept=replace(kept, met=met, former=former))

@@ -118,6 +118,17 @@ def test_a_spare_that_faults_while_it_is_started_on_is_left_too() -> None:
     assert pairs(cmgr.sent(StartContainer)[-1]) == [(3, 1)], "each move begins with what it was made for"
 
 
+def test_one_that_finds_no_spare_has_the_chips_looked_at_whose_user_may_have_gone() -> None:
+    cmgr = machine()
+    cmgr.processes.update({ChipId(n): "somebody" for n in range(8)})
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    del cmgr.processes[ChipId(6)]  # Of another ring than that of the chip that is isolated, which is read anyhow.
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").kept.chips) == (True, chips(6))
+
+
 def test_two_faults_and_one_spare_give_it_to_one() -> None:
     cmgr = machine(container("web", 4, **AUTO), *others(3, 4, 7))
     isolate(cmgr, 3)

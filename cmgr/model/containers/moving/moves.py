@@ -10,7 +10,7 @@ Rules:
 from collections.abc import Mapping, Sequence
 
 from cmgr.frozen import replace
-from cmgr.model.containers.moving.spares import how_given, in_place_of, to_hand_out
+from cmgr.model.containers.moving.spares import how_given, in_place_of, look_again, to_hand_out
 from cmgr.model.holds.making import hold_to_move
 from cmgr.model.own_chips import slots_asked_for
 from cmgr.model.scope import chip_blocker, isolated_words, observing
@@ -209,6 +209,7 @@ def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
             turn.put_slot(replace(slot, short=NO_SPARE))
             text = say("slot.stays", slot=slot.name, chips=sorted(slot.chips), why=NO_SPARE)
             turn.note(NoteKind.WARNING, text, ring)
+            look_again(turn)
         return
     gone, new = sorted(slot.chips - chips), sorted(chips - slot.chips)
     for hold in waiting:

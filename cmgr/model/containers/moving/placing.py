@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.moves import NO_SPARE, why_not
-from cmgr.model.containers.moving.spares import free_chips, in_place_of
+from cmgr.model.containers.moving.spares import free_chips, in_place_of, look_again
 from cmgr.model.holds.making import hold_to_move
 from cmgr.model.own_chips import given_away, home_of
 from cmgr.model.scope import chip_blocker, isolated_words, observing
@@ -121,6 +121,7 @@ def _leave_bad(turn: Turn, hold: Hold, container: Container) -> None:
         turn.put_hold(replace(hold, short=NO_SPARE))
         text = say("slot.container-stays", name=name, chips=sorted(hold.chips), why=NO_SPARE)
         turn.tell(hold, text, NoteKind.WARNING)
+        look_again(turn)
 
 
 def _bad_chips(node: Node, hold: Hold) -> Mapping[ChipId, str]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from itertools import chain
 
 from cmgr.model.scope import chip_words, grave_faults, pre_isolating, unclear_users
+from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.node import Node, unmanaged
@@ -98,6 +99,14 @@ def in_place_of(node: Node, bad: Chips, chips: Chips, slot: str) -> Chips:
     if len(mates) >= len(bad):
         return kept | frozenset(mates[: len(bad)])
     return pick(node, free, len(chips), packing, one_ring=True)
+
+
+def look_again(turn: Turn) -> None:
+    """Have the rings read whose chips are no spares for what the last look saw on them: it may have gone since."""
+    for ring in list(turn.node.rings.values()):
+        reports = [turn.node.reports.get(chip) for chip in ring.chips]
+        if any(report is not None and report.processes for report in reports):
+            turn.ask_read(ring, "who is on its chips?", not_older=turn.at)
 
 
 def pick(node: Node, free: Collection[ChipId], count: int, packing: Packing, *, one_ring: bool = False) -> Chips:
