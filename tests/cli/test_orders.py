@@ -5,16 +5,17 @@ import pty
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 
-from cmgr.cli.text import out
 from cmgr.service.door.routes import Request
 from cmgr.view.text.render import Face
 from cmgr.words import stamp
 from tests.cli.conftest import Home
 from tests.cli.scenes import NOW
+from tests.support.door import door
 
 pytestmark = pytest.mark.usefixtures("service")
 
@@ -58,11 +59,22 @@ def test_an_order_is_told_to_the_service_and_what_it_did_is_printed_in_local_tim
     assert [(r.do, r.args) for r in asked] == [(do, args)]
 
 
-def test_an_older_service_does_not_say_what_was_done_and_nothing_is_printed(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("locale", "said"),
+    [
+        ("C.UTF-8", "done; the service is older than this command, and says no more of it\n"),
+        ("zh_CN.UTF-8", "已完成；服务的版本比此命令旧，因此没有更多说明\n"),
+    ],
+)
+def test_an_order_of_which_an_older_service_does_not_say_what_it_did_is_said_to_be_done(
+    home: Home, monkeypatch: pytest.MonkeyPatch, locale: str, said: str
 ) -> None:
-    assert out.done({"chip": 3}) == {"chip": 3}
-    assert capsys.readouterr().out == ""
+    monkeypatch.setenv("LC_ALL", locale)
+    older = door(home.folder / "older.sock", lambda request: {**request.args, "isolated": False, "reason": ""})
+    older.start()
+    with closing(older):
+        told = home.cmgr("release", "3", "--socket", str(home.folder / "older.sock"))
+    assert (told.code, told.out, told.err) == (0, said, "")
 
 
 @pytest.mark.parametrize("chip", ["9"])

@@ -58,8 +58,9 @@ def told(sentences: Iterable[str]) -> None:
 
 def done(answer: dict[str, object]) -> dict[str, object]:
     """Write what an order did, in the time zone of whoever reads, and return the service's answer to it."""
-    # A service that was not restarted after an update does not say it.
-    told(map(Face(datetime.now(UTC)).local, cast("shapes.Done", answer).get("did", ())))
+    # A service that was not restarted after an update does not say what.
+    did = cast("shapes.Done", answer).get("did", [spoken(say("order.done"))])
+    told(map(Face(datetime.now(UTC)).local, did))
     return answer
 
 
