@@ -19,7 +19,7 @@ from tests.support.browser import Told
 from tests.support.page import Site
 from tests.support.waiting import PATIENCE, eventually
 from tests.web.scene import AT, Scene
-from tests.web.standing import standing
+from tests.web.standing import standing, visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -112,13 +112,23 @@ def test_an_order_is_previewed_given_and_seen_by_everybody_who_watches(browser: 
         assert not running.service.status()["chips"][6]["isolated"]
         dialog.get_by_label("Reason").fill("its fan is loud")
         dialog.get_by_role("button", name="Give the order").click()
-        expect(one.get_by_text("Done: Isolate chip 6")).to_be_visible()
+        expect(one.get_by_role("status")).to_have_text("chip 6: isolated; cmgr release 6 ends it")
         headline(two, "chip 6 is isolated")
-        two.get_by_role("button", name="Release").click()
-        two.get_by_role("dialog").get_by_role("button", name="Give the order").click()
-        headline(two, "All is well")
+        two.goto(f"http://{running.web.address}/?lang=zh#/chips/6")
+        two.get_by_role("button", name="解除隔离").click()
+        two.get_by_role("dialog").get_by_role("button", name="下达指令").click()
+        expect(two.get_by_role("status")).to_have_text("芯片 6：已解除隔离")
         expect(one.get_by_role("button", name="Isolate")).to_be_visible()
     assert any("released by uid" in n.text and ", on the page" in n.text for n in running.service.notes())
+
+
+def test_of_an_older_service_it_is_shown_which_order_was_given(browser: "Browser") -> None:
+    with standing("trouble") as web:
+        page = visit(browser, web, "chips/6", 1280, "light")
+        page.get_by_role("button", name="Release").click()
+        page.get_by_role("dialog").get_by_role("button", name="Give the order").click()
+        expect(page.get_by_role("status")).to_have_text("Done: Release chip 6")
+        page.context.close()
 
 
 def test_a_refusal_is_shown_with_what_to_do(browser: "Browser", running: Site) -> None:

@@ -64,7 +64,12 @@ function give(state, event) {
   const asked = state.dialog;
   asked.busy = true;
   state.render();
-  sent(state, asked, asked.args, () => { box().close(); state.tell(t("givenLine", { text: titleOf(asked) })); });
+  sent(state, asked, asked.args, ({ did }) => { box().close(); state.tell(done(did, asked)); });
+}
+
+// A service that was not restarted after an update does not say what it did.
+function done(did, asked) {
+  return did?.length ? did.map((text, n) => html`${n ? html`<br>` : ""}${said(text)}`) : t("givenLine", { text: titleOf(asked) });
 }
 
 export function dialogView(state) {
