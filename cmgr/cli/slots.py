@@ -7,12 +7,13 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import Common, Showing, argument, option
+from cmgr.cli.orders import given
 from cmgr.cli.show import page
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.sentences.sentence import say
-from cmgr.service.door.client import get, order
+from cmgr.service.door.client import get
 from cmgr.view.text import together
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class SlotOptions(Showing):
     count: int | None = option("--count N", "With create: so many free chips.", min=1)
     given: str | None = option("--chips CHIPS", "The same as CHIPS.")
     stop: bool = option("--stop", "With assign: stop what runs on it, and start it again there.", False)
+    dry_run: bool = option("--dry-run", "Say what an order would do, and do nothing.", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ def slot(options: SlotOptions) -> None:
     these are: when one is isolated, the slot and what is held on it move to others of the same model. adopt prints the
     commands that recreate a container of Docker on a slot of its name, and runs none of them.
     """
+    if options.dry_run and options.deed in (None, SlotDeed.ADOPT):
+        raise typer.BadParameter(say("usage.goes-with", names=["--dry-run"], other="create|assign|remove"))
     if options.deed is None:
         told = cast("slot_shapes.Slots", source.answer(options, "slots"))
         out.result(told, together.slots(told, page(options)), options.as_json)
@@ -59,17 +63,16 @@ def slot(options: SlotOptions) -> None:
     if options.deed is SlotDeed.ADOPT:
         _adopt(options, options.name)
         return
-    path, name = source.socket_of(options), options.name
     chips = options.given or options.chips
+    args: dict[str, object] = {}
     match options.deed:
         case SlotDeed.CREATE:
-            out.done(order(path, "slot-create", slot=name, chips=chips, count=options.count))
+            args = {"chips": chips, "count": options.count}
         case SlotDeed.ASSIGN:
             if chips is None:
                 raise typer.BadParameter(say("usage.give", names=["CHIPS"]))
-            out.done(order(path, "slot-assign", slot=name, chips=chips, stop=options.stop))
-        case SlotDeed.REMOVE:
-            out.done(order(path, "slot-remove", slot=name))
+            args = {"chips": chips, "stop": options.stop}
+    given(source.socket_of(options), options.dry_run, f"slot-{options.deed}", slot=options.name, **args)
 
 
 def _adopt(options: SlotOptions, name: str) -> None:

@@ -77,6 +77,13 @@ def test_an_order_of_which_an_older_service_does_not_say_what_it_did_is_said_to_
     assert (told.code, told.out, told.err) == (0, said, "")
 
 
+@pytest.mark.parametrize("words", [(), ("adopt", "llm")])
+def test_only_an_order_about_slots_can_be_tried_without_doing_it(home: Home, words: tuple[str, ...]) -> None:
+    told = home.here("slot", *words, "--dry-run")
+    assert told.code == 2
+    assert "--dry-run goes with create|assign|remove" in told.err
+
+
 @pytest.mark.parametrize("chip", ["9"])
 def test_what_the_service_refuses_ends_with_1(home: Home, chip: str) -> None:
     assert home.here("isolate", chip, "--reason", "x").code == 1

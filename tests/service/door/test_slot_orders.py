@@ -162,6 +162,38 @@ def test_a_slot_is_made_moved_and_removed(cmgr: Cmgr) -> None:
     assert ask(cmgr, "remove", slot="a") == {"slot": "a", "did": ["slot a: removed"]}
 
 
+@pytest.mark.parametrize(
+    ("do", "args", "does"),
+    [
+        ("create", {"slot": "a", "count": 2}, ["makes slot a of chips 0-1; --device cmgr.io/slot=a"]),
+        ("create", {"slot": "a", "chips": "3"}, ["makes slot a of chip 3; --device cmgr.io/slot=a"]),
+        (
+            "assign", {"slot": "chat", "chips": "0", "stop": True},
+            ["gives chat chip 0", "stops chat", "starts chat again there"],
+        ),
+        ("assign", {"slot": "chat", "chips": "2"}, ["gives chat chip 2"]),
+        (
+            "assign", {"slot": "loose", "chips": "4", "stop": True},
+            ["gives loose chip 4", "stops loose", "starts loose again there"],
+        ),
+        ("remove", {"slot": "idle"}, ["removes slot idle, and gives back chip 5"]),
+    ],
+)  # fmt: skip
+def test_a_preview_says_which_chips_and_whom_it_stops(
+    cmgr: Cmgr, do: str, args: Mapping[str, object], does: list[str]
+) -> None:
+    cmgr.sees(container("loose", 6, spare=Spare.AUTO, tied=""))
+    cmgr.tell(facts.SlotOrdered("idle", "a", frozenset({ChipId(5)})))
+    before = cmgr.node
+    assert ask(cmgr, do, **args, preview=True) == {"does": does}
+    assert cmgr.node is before
+
+
+def test_what_cannot_be_is_refused_in_a_preview_too(cmgr: Cmgr) -> None:
+    with pytest.raises(CmgrError, match="cannot create slot a: chips 0-1,3-6 are free"):
+        ask(cmgr, "create", slot="a", count=6, preview=True)
+
+
 def test_a_container_that_cmgr_must_not_touch_is_not_stopped_for_it(cmgr: Cmgr) -> None:
     cmgr.sees(on_slot("chat", enabled=False))
     with pytest.raises(CmgrError, match=r"chat has the label cmgr.enable=false"):

@@ -1,7 +1,7 @@
 """Orders of a person that are about slots. Each is checked here, so that a refusal says why and what to do."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.frozen import dataclass, replace
 from cmgr.model.containers.moving.moves import to_reserve, users_of, why_not
 from cmgr.model.containers.moving.placing import why_not_placed
-from cmgr.model.containers.moving.spares import free_chips
+from cmgr.model.containers.moving.spares import free_chips, to_hand_out
 from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.messages.facts import MoveOrdered, Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
@@ -18,7 +18,7 @@ from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.slots import LONGEST_RESERVATION, NAME, slots_of
 from cmgr.sentences.sentence import say
 from cmgr.service.door.orders.chip_list import chips_in
-from cmgr.service.door.orders.declared import asked
+from cmgr.service.door.orders.declared import Wish, asked, order
 from cmgr.service.door.routes import Arg, Request
 from cmgr.view.advice import called
 from cmgr.words import runs, stamp
@@ -45,11 +45,11 @@ class SlotOrders:
     give: Callable[[Ordered], None]
     who: Callable[[Request], str]
 
-    @asked(
+    @order(
         "slot-create", "Make a slot.", SLOT_NAME, CHIPS,
         Arg("count", "integer", "So many free ones, where no chips are given."),
     )  # fmt: skip
-    def create(self, request: Request) -> "slot_shapes.SlotMade":
+    def create(self, request: Request) -> "Wish[slot_shapes.SlotMade]":
         name = _name(request)
         chips, count = _chips(request), request.args.get("count")
         if bool(chips) is (count is not None):
@@ -60,22 +60,24 @@ class SlotOrders:
             raise CmgrError(_cannot(request, name, say("error.there-is-one")), hint=f"cmgr slot assign {name} CHIPS")
         if chips and (why := why_not(self.node(), name, chips)):
             raise CmgrError(_cannot(request, name, why), hint="cmgr chips")
-        self.give(SlotOrdered(name, self.who(request), chips, count if isinstance(count, int) else 0))
+        device, number = f"{SLOT}{name}", count if isinstance(count, int) else 0
+        if found := chips or to_hand_out(self.node(), number):
+            fact = SlotOrdered(name, self.who(request), chips, number)
+            yield [say("order.makes-slot", slot=name, chips=[*found], device=device)], fact
         made = self.node().slots.get(name)
         if made is None:
             raise CmgrError(_cannot(request, name, _too_few(self.node())), hint="cmgr chips")
-        chips, device = made.chips, f"{SLOT}{name}"
-        did = say("order.slot-made", slot=name, chips=runs(chips), device=device)
-        return {"slot": name, "chips": sorted(chips), "device": device, "did": [did]}
+        did = say("order.slot-made", slot=name, chips=runs(made.chips), device=device)
+        return {"slot": name, "chips": sorted(made.chips), "device": device, "did": [did]}
 
-    @asked(
+    @order(
         "slot-assign", "Give a slot other chips.", SLOT_NAME, CHIPS,
         Arg("stop", "boolean", "Stop what runs on it, and start it again on the other chips."),
     )  # fmt: skip
-    def assign(self, request: Request) -> "slot_shapes.SlotAssigned":
+    def assign(self, request: Request) -> "Wish[slot_shapes.SlotAssigned]":
         container = self._on_no_slot(request)
         if container is not None:
-            return self._move(request, container)
+            return (yield from self._move(request, container))
         name = self._there(request)
         slot, chips = self.node().slots[name], _chips(request)
         stop = request.args.get("stop", False) is True
@@ -92,8 +94,9 @@ class SlotOrders:
         for theirs in (container for container in running if not container.enabled):
             label = say("error.has-label", name=called(self.node(), theirs.key), label=theirs.hands_off)
             raise CmgrError(_cannot(request, name, label), hint=say("error.stop-it"))
-        self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
-        return _assigned(name, chips, names if chips != slot.given else [])
+        stopped = names if chips != slot.given else []
+        yield _assigns(name, chips, stopped), SlotOrdered(name, self.who(request), chips, stop=stop)
+        return _assigned(name, chips, stopped)
 
     def _on_no_slot(self, request: Request) -> Container | None:
         """Return the container that is meant, where no slot has this name."""
@@ -103,7 +106,7 @@ class SlotOrders:
         found = [container for key, container in node.containers.items() if name in (container.name, called(node, key))]
         return found[0] if len(found) == 1 and not slots_of(found[0]) else None
 
-    def _move(self, request: Request, container: Container) -> "slot_shapes.SlotAssigned":
+    def _move(self, request: Request, container: Container) -> "Wish[slot_shapes.SlotAssigned]":
         """Have a container that is on no slot started on these chips."""
         name, chips = called(self.node(), container.key), _chips(request)
         hold, stop = self.node().holds.get(container.key), request.args.get("stop", False) is True
@@ -121,8 +124,9 @@ class SlotOrders:
         if not container.enabled:
             raise CmgrError(cannot(say("error.it-has-label", label=container.hands_off)))
         back = hold is not None and chips == hold.chips
-        self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
-        return _assigned(name, chips, [name] if container.running and not back else [])
+        stopped = [name] if container.running and not back else []
+        yield _assigns(name, chips, stopped), MoveOrdered(container.key, chips, self.who(request), stop=stop)
+        return _assigned(name, chips, stopped)
 
     @asked(
         "reserve", "Find free chips, and keep them for you.", Arg("count", "integer", "How many.", required=True),
@@ -153,14 +157,15 @@ class SlotOrders:
         until = None if seconds is None else stamp(asked.until)
         return {"available": [*chips], "numbers": numbers, "until": until}
 
-    @asked("slot-remove", "Take a slot away that no container asks for.", SLOT_NAME)
-    def remove(self, request: Request) -> "slot_shapes.SlotRemoved":
+    @order("slot-remove", "Take a slot away that no container asks for.", SLOT_NAME)
+    def remove(self, request: Request) -> "Wish[slot_shapes.SlotRemoved]":
         name = self._there(request)
         names = [called(self.node(), container.key) for container in users_of(self.node(), name)]
         if names:
             why = say("error.ask-for-slot", names=names)
             raise CmgrError(_cannot(request, name, why), hint=say("error.remove-that-first"))
-        self.give(SlotRemoveOrdered(name, self.who(request)))
+        does = say("order.removes-slot", slot=name, chips=[*self.node().slots[name].chips])
+        yield [does], SlotRemoveOrdered(name, self.who(request))
         return {"slot": name, "did": [say("order.slot-removed", slot=name)]}
 
     def _there(self, request: Request) -> str:
@@ -168,6 +173,11 @@ class SlotOrders:
         if name not in self.node().slots:
             raise NotThere(_cannot(request, name, say("error.no-slot")), hint="cmgr slot")
         return name
+
+
+def _assigns(name: str, chips: frozenset[ChipId], users: Sequence[str]) -> list[str]:
+    more = [say("order.stops", names=users), say("order.starts-there", names=users)] if users else []
+    return [say("order.gives-chips", name=name, chips=[*chips]), *more]
 
 
 def _assigned(name: str, chips: frozenset[ChipId], users: list[str]) -> "slot_shapes.SlotAssigned":

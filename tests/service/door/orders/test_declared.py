@@ -60,7 +60,13 @@ def noticed() -> Cmgr:
     return cmgr
 
 
-CHIP, GROUP, CONTAINER = {"chip": 0}, {"group": "tp"}, {"container": "llm"}
+def with_slot() -> Cmgr:
+    cmgr = quiet()
+    cmgr.tell(facts.SlotOrdered("a", "uid 7", frozenset({ChipId(1)})))
+    return cmgr
+
+
+CHIP, GROUP, CONTAINER, SLOT = {"chip": 0}, {"group": "tp"}, {"container": "llm"}, {"slot": "a"}
 ALLOWED: Mapping[str, tuple[Callable[[], Cmgr], Mapping[str, object]]] = {
     "release": (isolated, CHIP),
     "isolate": (quiet, {**CHIP, "reason": "its fan is loud"}),
@@ -74,6 +80,9 @@ ALLOWED: Mapping[str, tuple[Callable[[], Cmgr], Mapping[str, object]]] = {
     "group-restart": (tp, GROUP),
     "group-cancel": (group, GROUP),
     "group-resume": (lambda: halted(tp()), GROUP),
+    "slot-create": (quiet, {**SLOT, "count": 1}),
+    "slot-assign": (with_slot, {**SLOT, "chips": "2"}),
+    "slot-remove": (with_slot, SLOT),
     "drill": (quiet, CHIP),
 }
 """Of each order that has a preview a machine on which it is allowed."""
@@ -94,7 +103,7 @@ def door(cmgr: Cmgr, given: list[facts.Ordered]) -> dict[str, Callable[[Request]
         driver,
         drills,
     )
-    return {route.do: route.answer for part in (orders, orders.groups) for route in declared_of(part)}
+    return {route.do: route.answer for part in (orders, orders.groups, orders.slots) for route in declared_of(part)}
 
 
 def test_each_order_that_has_a_preview_is_tried_here() -> None:
