@@ -100,12 +100,17 @@ class Down:
 @kept
 def down(node: Node) -> tuple[Down, ...]:
     """Return every container that ought to run and does not. Whatever says that all is well has asked this."""
-    return tuple(_down(node, key) for key in missing(node))
+    return tuple(_down(node, key, *told) for key, told in _missing(node).items())
 
 
-def _down(node: Node, key: ContainerKey) -> Down:
+@kept
+def _missing(node: Node) -> Mapping[ContainerKey, tuple[str, str]]:
+    """Return the stories of those that ought to run and do not: several documents tell them."""
+    return {key: _story(node, key) for key in missing(node)}
+
+
+def _down(node: Node, key: ContainerKey, reason: str, what: str) -> Down:
     container, hold = node.containers.get(key), node.holds.get(key)
-    reason, what = _story(node, key)
     chips = hold.chips if hold is not None else container.kept.chips if container is not None else frozenset()
     since = (
         container.kept.since
@@ -129,7 +134,7 @@ def _rows(node: Node) -> "Sequence[shapes.Container]":
         for k, c in node.containers.items()
         if c.running and (c.kept.chips or c.warnings or c.unread or c.heal or c.unit or c.ready or c.cut_off)
     }
-    found = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
+    found = [_row(node, key) for key in sorted({*shown, *node.holds, *_missing(node)})]
     return sorted(found, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
 
 
@@ -148,7 +153,7 @@ def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
 def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     container, hold = node.containers.get(key), node.holds.get(key)
     status = _status(container, hold)
-    reason, what = _story(node, key)
+    reason, what = _missing(node).get(key) or _story(node, key)
     began = container.kept.since if container is not None else None
     since = hold.since if hold is not None and status != "running" else began
     last = hold.chips if hold is not None else container.kept.chips if container is not None else frozenset[ChipId]()

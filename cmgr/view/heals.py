@@ -99,10 +99,11 @@ def of_running(node: Node, container: Container) -> tuple[str, str]:
     if healing is None or not healing.ails:
         spared = healing is not None and healing.spared and healing.life == container.run
         told, what = _unchecked(node, container)
+        if container.says != UNHEALTHY:
+            return told, what
         mute = say("heal.does-not-answer", said=container.kept.said)
         ill = mute if container.health != UNHEALTHY else say("heal.unhealthy")
-        left = say("heal.left-by-order", ill=ill) if spared else ill
-        return (left if container.says == UNHEALTHY else told), what
+        return say("heal.left-by-order", ill=ill) if spared else ill, what
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
     idle = why_idle(node, chips=bool(container.kept.chips))

@@ -237,9 +237,9 @@ def _refused_for_long(node: Node, ring: Ring) -> bool:
 
 def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
     """Yield the containers for which a ring waits until a person does something about them."""
-    blocked = TroubleKind.BLOCKED if ring.blocked is not None else None
+    blocked, hint = (TroubleKind.BLOCKED, ring_hint(node, ring)) if ring.blocked is not None else (None, "")
     for container in [*on_ring(node, ring), *unclear_users(node, ring.chips)] if ring.in_episode else ():
-        kind, why, what = blocked, SPARED, ring_hint(node, ring)
+        kind, why, what = blocked, SPARED, hint
         if container.running and container.key in ring.theirs and is_fought_for(ring, container):
             kind, why, what = TroubleKind.OWNER, started_again(container), stop_the_owner(container)
         elif container.unclear:

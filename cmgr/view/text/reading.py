@@ -1,5 +1,6 @@
 """Finding one's way in a status: what its rows are called, and what of it is wrong."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ END: "shapes.Order" = {"do": "maintenance", "args": {"on": False}}
 def labels(told: "shapes.Status") -> list[str]:
     """Return what each container is called: its name, the beginning of its id, or more where others have the same."""
     names = [c["name"] or c["id"][:12] for c in told["containers"]]
-    return [n if names.count(n) == 1 else c["called"] for n, c in zip(names, told["containers"], strict=True)]
+    count = Counter(names)
+    return [n if count[n] == 1 else c["called"] for n, c in zip(names, told["containers"], strict=True)]
 
 
 def fitting(status: "shapes.Status", text: str) -> list[tuple[str, str, str]]:
