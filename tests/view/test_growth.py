@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC
 from functools import partial
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.values.messages.facts import ContainerSeen, Event
 from cmgr.model.values.node import Node
+from cmgr.sentences.sentence import CHINESE, ENGLISH, translated
 from cmgr.view import status as view
 from cmgr.view.groups import groups
+from cmgr.view.text import render, texts
 from tests.cli.scenes import NOW, SERVICE
 from tests.support.picture import key
 from tests.view.crowd import anew, crowd, lines
@@ -31,6 +34,11 @@ def status(node: Node) -> object:
     return view.status(node, SERVICE, NOW)
 
 
+def text(language: str, node: Node) -> object:
+    page = texts.Page(render.Face(NOW, UTC, language))
+    return texts.picture(translated(view.status(node, SERVICE, NOW), language), page)
+
+
 @pytest.fixture(scope="module")
 def machines() -> list[Node]:
     return [crowd(size) for size in SIZES]
@@ -40,6 +48,8 @@ def machines() -> list[Node]:
     "ask",
     [
         status,
+        partial(text, ENGLISH),
+        partial(text, CHINESE),
         lambda node: view.health(node, SERVICE),
         view.chips,
         view.containers,
@@ -48,7 +58,7 @@ def machines() -> list[Node]:
         news,
         lambda node: next_deadline(node, NOW),
     ],
-    ids=["status", "health", "chips", "containers", "faults", "groups", "news", "deadline"],
+    ids=["status", "text", "chinese", "health", "chips", "containers", "faults", "groups", "news", "deadline"],
 )
 def test_it_grows_as_what_there_is(machines: list[Node], ask: Callable[[Node], object]) -> None:
     ask(anew(machines[0]))  # Now all is compiled that is compiled at its first use.

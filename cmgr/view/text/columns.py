@@ -5,6 +5,7 @@ Source of the widths: Unicode's annex 11, by which terminals go: W and F take tw
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from unicodedata import combining, east_asian_width
 
 _WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
@@ -17,7 +18,12 @@ takes long, and it is for Chinese alone."""
 def columns_of(text: str) -> int:
     if text.isascii():
         return len(text)
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(map(_columns_of, text))
+
+
+@lru_cache(4096)  # As many as there are in a page of any language.
+def _columns_of(letter: str) -> int:
+    return 0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1
 
 
 def filled(text: str, columns: int) -> str:
@@ -27,7 +33,10 @@ def filled(text: str, columns: int) -> str:
 
 def broken(text: str, width: int, indent: str = "") -> list[str]:
     """Return the text in lines of at most so many columns, all but the first indented; a longer word stays whole."""
-    if columns_of(text) == len(text):
+    columns = columns_of(text)
+    if columns <= width and text.isprintable():
+        return [text.rstrip()]
+    if columns == len(text):
         import textwrap
 
         found = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
@@ -36,13 +45,12 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _broken(text: str, width: int, indent: str) -> Iterator[str]:
-    line, is_begun, is_first = "", False, True
+    line, place, is_begun, is_first = "", 0, False, True
     for piece in filter(None, re.findall(_PIECES, text)):
-        if is_begun and columns_of(line + piece.rstrip()) > width:
+        if is_begun and place + columns_of(piece.rstrip()) > width:
             yield line.rstrip()
-            line, is_begun, is_first = indent, False, False
-        if not piece.isspace():
-            line, is_begun = line + piece, True
-        elif is_begun or is_first:
-            line += piece
+            line, place, is_begun, is_first = indent, columns_of(indent), False, False
+        if is_begun or is_first or not piece.isspace():
+            line, place = line + piece, place + columns_of(piece)
+            is_begun = is_begun or not piece.isspace()
     yield line.rstrip()
