@@ -194,8 +194,9 @@ def translated(document: Value, language: str) -> Value:
 def _translated(told: object, language: str) -> object:
     if isinstance(told, str):
         return in_language(told, language)
-    if isinstance(told, Mapping):
-        return {key: _translated(value, language) for key, value in told.items()}
+    if isinstance(told, dict):
+        # What stands for programs is the same in each language.
+        return {key: value if key == "messages" else _translated(value, language) for key, value in told.items()}
     return [_translated(value, language) for value in told] if isinstance(told, list | tuple) else told
 
 
