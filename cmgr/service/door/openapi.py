@@ -128,7 +128,8 @@ def _shapes(answer: Answering) -> tuple[Any, ...]:
 def schema(hint: Any, named: dict[str, Json]) -> Json:
     """Return a type of `cmgr.view.shapes` as a JSON schema; `named` gets the objects that it is made of."""
     if is_typeddict(hint):
-        named[hint.__name__] = _object(hint, named)
+        if hint.__name__ not in named:
+            named[hint.__name__] = _object(hint, named)
         return {"$ref": f"{SCHEMAS}{hint.__name__}"}
     origin, args = get_origin(hint), get_args(hint)
     if origin is NotRequired:
