@@ -53,7 +53,8 @@ class Calls(Session):
         if "-sN" in given:
             return self._first_line(given)
         ended = subprocess.run(given, capture_output=True, text=True, timeout=PATIENCE, check=True)
-        return ended.stdout.replace(str(self._at.folder / "cdi"), "/etc/cdi")
+        # A document of somebody else's format may end without a new line: in the page the next command comes after it.
+        return ended.stdout.replace(str(self._at.folder / "cdi"), "/etc/cdi").rstrip("\n") + "\n"
 
     def _first_line(self, given: list[str]) -> str:
         # Its headers say from when on it follows.
