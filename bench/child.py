@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -148,9 +148,10 @@ def _serve(config: Config, heard: Listening, stack: ExitStack, note: Note) -> No
     from cmgr.service.log import setup as logs
 
     class Timed(Service):
-        def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
-            runtimes = super()._open_runtimes(known)
-            return tuple(r if r.name == "docker" else TimedRuntime(r, note) for r in runtimes)
+        def __init__(self, config: Config, heard: Listening, log: logs.Log, stack: ExitStack) -> None:
+            super().__init__(config, heard, log, stack)
+            runtimes = self._opened.all
+            runtimes |= {name: TimedRuntime(each, note) for name, each in runtimes.items() if name != "docker"}
 
     log = logs.set_up(config.log.level, config.log.file)
     stack.callback(log.close)

@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,15 +17,13 @@ from cmgr import __version__, frozen
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.machine.pretended import Pretended
-from cmgr.errors import ConfigError, DriverError, RuntimeDown
+from cmgr.errors import ConfigError, DriverError
 from cmgr.frozen import replace
 from cmgr.host.host import host_of, unstarted
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.messages.facts import CalendarRead, Event, Fact, Reconfigured, Restarted
-from cmgr.model.values.node import SYSTEMD, brought_by_image, known_runtimes, only_covers, units_known
-from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.ports import Runtime
-from cmgr.runtimes import open_runtimes
+from cmgr.model.values.node import SYSTEMD, only_covers
+from cmgr.model.values.troubles import Trouble
 from cmgr.sentences.sentence import say
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
@@ -43,22 +41,18 @@ from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.listening import Listening, watched
 from cmgr.service.log import setup as logs
 from cmgr.service.loop import Loop
-from cmgr.service.metrics.chips import Measuring
 from cmgr.service.metrics.page import Metrics, Sources
 from cmgr.service.part import Part
 from cmgr.service.parts.agreement import Agreement, open_fleet
 from cmgr.service.parts.cdi_files import Cdi
 from cmgr.service.parts.core import Core
 from cmgr.service.parts.database import Database
-from cmgr.service.parts.device_rules import DeviceRules
 from cmgr.service.parts.exports import Exports
-from cmgr.service.parts.hangs import Hangs
-from cmgr.service.parts.looking import Looks
+from cmgr.service.parts.looking import Looks, looks
 from cmgr.service.parts.quarter import Quarter
 from cmgr.service.parts.ranks import Ranks
 from cmgr.service.parts.ready import Ready
 from cmgr.service.parts.rebooting import Reboots, this_boot
-from cmgr.service.parts.stragglers import Stragglers
 from cmgr.service.parts.tellers import Drives, MachineSources, Opened, Summary, refusal
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
@@ -120,7 +114,7 @@ class Service:
         core = Core(config, self._driver, clock, log, put, node, self.own)
         self._database = add(Database(core, store, lambda: self._loop.trouble))
         self._drives = add(Drives(core, self._notifier))
-        self._opened = add(Opened(core, self._open_runtimes(known_runtimes(first))))
+        self._opened = add(Opened(core, self._drives.no_chips))
         self._machine = add(MachineSources(core))
         self._exports = add(Exports(config.export, node, lambda: clock.now() + clock.drift()))
         fleet = open_fleet(core)
@@ -134,9 +128,7 @@ class Service:
         self._cdi = add(Cdi(core, lambda: bool(self._database.damage)))
         self._resyncs = add(Resyncs(put, config.resync, clock.now))
         add(Summary(core, self._notifier))
-        values = Measuring(self._driver)
-        hangs, lag = Hangs(node, values, put, clock.now), Stragglers(node, values, put, clock.now)
-        add(Looks(node, (hangs, lag, DeviceRules(node, put))))
+        add(Looks(node, looks(core)))
         add(Ready(node, self._opened.all, put, clock.now, config))
         self._quarter = add(Quarter(database))
 
@@ -150,10 +142,10 @@ class Service:
         """Make the parts that others ask, which can be there before the chips are known."""
         node, now, log = self._loop.booked, self._clock.now, self._log
         roles = Roles(self._config)
-        desk, reloader = Desk(self._inbox), Reloader(reload, self._accept, log, self._notifier)
-        self._signals(reloader)
+        desk, reloader = Desk(self._inbox), Reloader(reload, self._accept, self._inbox.nudge, log, self._notifier)
+        self._signals(reloader.hang_up)
         orders = Orders(
-            node, now, desk.give, lambda who: reloader.ask(who, self._inbox.nudge), self._driver, self._drills,
+            node, now, desk.give, reloader.ask, self._driver, self._drills,
             lambda: self._config.reports, Pretended(self._inbox.put).inject, roles,
         )  # fmt: skip
         answers = Answers(
@@ -178,19 +170,6 @@ class Service:
         sources = Sources(self._loop, self._inbox, self._driver, self.own, self._clock, told, self._agreement.seen)
         metrics = Metrics(sources, self._store.outcomes())
         return metrics, MetricsServer(self._config.metrics, metrics.page, self._log.bug, self._log.warn)
-
-    def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
-        try:
-            return open_runtimes(
-                self._config,
-                known,
-                lambda: units_known(self._loop.node),
-                lambda key: brought_by_image(self._loop.node, key),
-            )
-        except RuntimeDown:
-            if (why := refusal(self._driver)) is not None:
-                self._drives.no_chips(why)  # Whoever has neither is told of both.
-            raise
 
     def _know_chips(self) -> None:
         """Make what depends on whose chips these are."""
@@ -259,18 +238,11 @@ class Service:
         watchdog = timedelta(seconds=self._notifier.watchdog_seconds)
         return min(self._resyncs.left(), TICK, watchdog / 2 if watchdog else TICK)
 
-    def _signals(self, reloader: Reloader) -> None:
-        def end(_number: int, _frame: object) -> None:
-            self._inbox.stop()
-
-        def hang_up(_number: int, _frame: object) -> None:
-            reloader.hang_up()
-            self._inbox.nudge()
-
+    def _signals(self, hang_up: Callable[[], None]) -> None:
         # No logging and no lock in here: a signal may come in the middle of either.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
-        signal.signal(signal.SIGHUP, hang_up)
+            signal.signal(number, lambda *_: self._inbox.stop())
+        signal.signal(signal.SIGHUP, lambda *_: hang_up())
 
     def _after_each(self) -> None:
         self._notifier.alive()
@@ -297,12 +269,7 @@ class Service:
 
     def _troubles(self) -> tuple[Trouble, ...]:
         """Return what is wrong with the service and is not in the node. Any thread."""
-        found = [*self._loop.hang(self._clock.now())]
-        found += [trouble for part in self._parts for trouble in part.troubles()]
-        if self._loop.bugs:
-            text, why = say("trouble.bugs", count=self._loop.bugs), say("trouble.please-report")
-            found.append(Trouble(TroubleKind.BUG, "", text, why, "journalctl -u cmgr -p err"))
-        return tuple(found)
+        return (*self._loop.troubles(self._clock.now()), *(found for part in self._parts for found in part.troubles()))
 
     def own(self) -> view.Own:
         """Return what the service knows of itself. Any thread."""

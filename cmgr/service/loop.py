@@ -108,12 +108,15 @@ class Loop:
         self._booked.wait(_SAVES)
         return self.node
 
-    def hang(self, now: datetime) -> Iterator[Trouble]:
-        """Yield that this thread has not come back for too long, if it serves. Any thread."""
+    def troubles(self, now: datetime) -> Iterator[Trouble]:
+        """Yield that this thread has not come back for too long, if it serves, and that it met bugs. Any thread."""
         since = self._back
         if since is not None and now - since > HANGS:
             text, why = say("trouble.hangs-itself"), say("trouble.decides-nothing")
             yield Trouble(TroubleKind.SERVICE, "", text, why, say("error.to-end-it"), since)
+        if self.bugs:
+            text, why = say("trouble.bugs", count=self.bugs), say("trouble.please-report")
+            yield Trouble(TroubleKind.BUG, "", text, why, "journalctl -u cmgr -p err")
 
     def drain(self) -> None:
         """Book the answers that came in last. Nothing is sent any more: the next life does that."""

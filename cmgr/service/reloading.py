@@ -34,10 +34,18 @@ class Reloader(Part):
     """Reads it on the deciding thread, where nothing else is decided meanwhile. The last good one stays in force."""
 
     def __init__(
-        self, read: Reload | None, accept: Callable[[Config, Catalog, str], Config], log: Log, notifier: Notifier
+        self,
+        read: Reload | None,
+        accept: Callable[[Config, Catalog, str], Config],
+        nudge: Callable[[], None],
+        log: Log,
+        notifier: Notifier,
     ) -> None:
-        """`accept` has the new configuration come in force with the next decision, and returns the one before."""
-        self._read = read
+        """`accept` has the new configuration come in force with the next decision, and returns the one before.
+
+        `nudge` wakes the deciding thread.
+        """
+        self._read, self._nudge = read, nudge
         self._accept = accept
         self._log = log
         self._notifier = notifier
@@ -48,14 +56,15 @@ class Reloader(Part):
     def hang_up(self) -> None:
         """Have it read soon. For signal handlers, so without log and lock."""
         self._hung_up = True
+        self._nudge()
 
-    def ask(self, who: str, nudge: Callable[[], None], patience: float = PATIENCE) -> "shapes.Reloaded":
+    def ask(self, who: str, patience: float = PATIENCE) -> "shapes.Reloaded":
         """Have it read now, and return what changed. Blocks up to 8 s. Raises as `awaited`, `ConfigError`."""
         if self._read is None:
             raise CmgrError("cannot read the configuration again: this service was not started from one")
         answer: Future[shapes.Reloaded] = Future()
         self._waiting.put((answer, who))
-        nudge()
+        self._nudge()
         return awaited(answer, patience, answer.cancel)
 
     def look(self) -> None:

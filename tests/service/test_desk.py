@@ -1,6 +1,7 @@
 """An order is answered when it is in force, and not before; nobody waits for ever."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -79,30 +80,31 @@ class Quiet(Heard):
         self.notes.append(text)
 
 
-def reloader(read: object = None, log: Heard | None = None) -> Reloader:
+def reloader(read: object = None, log: Heard | None = None, nudge: Callable[[], None] = lambda: None) -> Reloader:
     accepted = Config()
-    return Reloader(read, lambda config, catalog, who: accepted, log or Quiet(), Notifier({}))  # type: ignore[arg-type]
+    return Reloader(read, lambda config, catalog, who: accepted, nudge, log or Quiet(), Notifier({}))  # type: ignore[arg-type]
 
 
-def asked(of: Reloader, answers: list[object]) -> threading.Thread:
+def asked(read: object, answers: list[object], log: Heard | None = None) -> tuple[Reloader, threading.Thread]:
     """Ask on a thread of its own, and wait until the question is there."""
     called = threading.Event()
+    of = reloader(read, log, called.set)
 
     def ask() -> None:
         try:
-            answers.append(of.ask("a test", called.set))
+            answers.append(of.ask("a test"))
         except CmgrError as error:
             answers.append(error)
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     assert called.wait(PATIENCE)
-    return thread
+    return of, thread
 
 
 def test_a_reload_is_answered_only_when_what_was_read_is_in_force() -> None:
-    made, answers = reloader(Config), list[object]()
-    thread = asked(made, answers)
+    answers = list[object]()
+    made, thread = asked(Config, answers)
     made.look()
     assert answers == []
     made.look()
@@ -115,8 +117,7 @@ def test_a_reload_with_mistakes_is_answered_with_them_and_logged() -> None:
         raise ConfigError("cannot use the configuration: 2 mistakes", mistakes=("one", "two"))
 
     log, answers = Quiet(), list[object]()
-    made = reloader(read, log)
-    thread = asked(made, answers)
+    made, thread = asked(read, answers, log)
     made.look()
     thread.join(PATIENCE)
     assert isinstance(answers[0], ConfigError)
@@ -125,22 +126,24 @@ def test_a_reload_with_mistakes_is_answered_with_them_and_logged() -> None:
 
 def test_a_service_that_was_started_from_no_configuration_says_so() -> None:
     with pytest.raises(CmgrError, match="was not started from one"):
-        reloader().ask("a test", lambda: None)
+        reloader().ask("a test")
 
 
 def test_nobody_waits_for_ever_for_a_reload() -> None:
     log = Quiet()
     made = reloader(Config, log)
     with pytest.raises(ServiceHangs, match="nothing was done"):
-        made.ask("a test", lambda: None, patience=0.05)
+        made.ask("a test", patience=0.05)
     made.look()
     assert log.notes == [], "nobody waits for it any more"
 
 
 def test_a_signal_is_served_once() -> None:
     log = Quiet()
-    made = reloader(Config, log)
+    woken = list[bool]()
+    made = reloader(Config, log, lambda: woken.append(True))
     made.hang_up()
+    assert woken == [True]
     made.look()
     made.look()
     assert len(log.notes) == 1

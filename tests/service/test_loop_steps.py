@@ -42,6 +42,7 @@ from cmgr.model.values.messages.reset_facts import ResetPrepared
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Kept
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import PRUNE_EVERY, Loop
 from cmgr.service.part import Step
@@ -173,6 +174,8 @@ def test_a_decision_that_meets_a_bug_costs_that_event_alone(desk: Desk) -> None:
     desk.step(nonsense, Restarted(desk.chips, ("sim",)), nonsense, FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
     assert desk.loop.bugs == 2
     assert [text.partition(":")[0] for text in desk.log.bugs] == ["cannot decide on object"] * 2
+    (trouble,) = desk.loop.troubles(desk.clock.at)
+    assert (trouble.kind, trouble.text) == (TroubleKind.BUG, "2 decisions met a bug")
     assert [ring.phase for ring in desk.loop.node.rings.values()] == [Phase.LISTING]
 
 

@@ -8,7 +8,12 @@ from typing import Protocol
 
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.service.metrics.chips import Measuring
 from cmgr.service.part import Part
+from cmgr.service.parts.core import Core
+from cmgr.service.parts.device_rules import DeviceRules
+from cmgr.service.parts.hangs import Hangs
+from cmgr.service.parts.stragglers import Stragglers
 
 
 class Look(Protocol):
@@ -19,6 +24,12 @@ class Look(Protocol):
     def is_wished(self, node: Node) -> bool: ...
 
     def look(self, at: float) -> None: ...
+
+
+def looks(core: Core) -> tuple[Look, ...]:
+    """Return all that there are: a new one is one more here."""
+    node, put, now, values = core.node, core.put, core.clock.now, Measuring(core.driver)
+    return Hangs(node, values, put, now), Stragglers(node, values, put, now), DeviceRules(node, put)
 
 
 class Looks(Part):

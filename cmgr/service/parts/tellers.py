@@ -2,19 +2,20 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from threading import Thread
 from typing import TYPE_CHECKING, TypeGuard
 
 from cmgr.config.sources import wanted
-from cmgr.errors import DriverError, chain, sentence
+from cmgr.errors import DriverError, RuntimeDown, chain, sentence
 from cmgr.model.values.messages.facts import Fact, Resync, RuntimeFound
-from cmgr.model.values.node import SYSTEMD, Node, brought_by_image, units_known
+from cmgr.model.values.node import SYSTEMD, Node, brought_by_image, known_runtimes, units_known
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, Beginning, ChipDriver, Runtime
-from cmgr.runtimes import appeared, open_systemd
+from cmgr.runtimes import appeared, open_runtimes, open_systemd
 from cmgr.sentences.sentence import parts, say
 from cmgr.service.part import Part, Step
 from cmgr.service.parts.core import Core
@@ -156,17 +157,30 @@ class MachineSources(Part):
 
 
 class Opened(Part):
-    """`all` has them by name. `opened`: those that there were before the first fact."""
+    """The runtimes. `all` has them by name."""
 
-    def __init__(self, core: Core, opened: Iterable[Runtime]) -> None:
+    def __init__(self, core: Core, no_chips: Callable[[DriverError], None]) -> None:
+        """Calls `no_chips` where there is no runtime, and the chips are not known either. Raises `RuntimeDown` then."""
         self._core = core
-        self.all = {runtime.name: runtime for runtime in opened}
-        self._first = tuple(self.all.values())
         self._finding = Thread()
+        try:
+            first = open_runtimes(core.config, known_runtimes(core.node()), self._units, self._decided)
+        except RuntimeDown:
+            if (why := refusal(core.driver)) is not None:
+                no_chips(why)  # Whoever has neither is told of both.
+            raise
+        self.all: dict[str, Runtime] = {runtime.name: runtime for runtime in first}
+        self._first = tuple(self.all)
+
+    def _units(self) -> Mapping[str, Collection[Container]]:
+        return units_known(self._core.node())
+
+    def _decided(self, key: ContainerKey) -> frozenset[str] | None:
+        return brought_by_image(self._core.node(), key)
 
     def start(self) -> None:
-        for runtime in self._first:
-            runtime.watch(self.take)
+        for name in self._first:
+            self.all[name].watch(self.take)
 
     def observe(self, step: Step) -> None:
         """Open what has come, at each look; take systemd on when a container first names a unit."""
@@ -178,10 +192,10 @@ class Opened(Part):
         if node.containers is step.before.containers or SYSTEMD in self.all or SYSTEMD in node.gone:
             return
         if units_known(node):
-            self._take_on(open_systemd(self._core.config, lambda: units_known(self._core.node())), covering=True)
+            self._take_on(open_systemd(self._core.config, self._units), covering=True)
 
     def _find(self) -> None:
-        for runtime in appeared(self._core.config, self.all, lambda key: brought_by_image(self._core.node(), key)):
+        for runtime in appeared(self._core.config, self.all, self._decided):
             self._take_on(runtime)
 
     def take(self, fact: Fact) -> None:
