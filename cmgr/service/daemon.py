@@ -232,6 +232,7 @@ class Service:
         frozen.finish()
         # Objects that live now live to the end: the collector need not look at them again and again.
         gc.freeze()
+        gc.set_threshold(700, 10)
         self._database.examine()
 
     def _tick(self) -> timedelta:

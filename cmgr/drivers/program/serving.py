@@ -237,6 +237,7 @@ def _settle() -> None:
     """Do what the service does when it has begun, too: no fault waits for the compiler, nor for the collector."""
     frozen.finish()
     gc.freeze()
+    gc.set_threshold(700, 10)
 
 
 def _chips(raw: Any) -> tuple[ChipId, ...]:
