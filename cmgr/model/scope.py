@@ -27,12 +27,17 @@ from cmgr.words import stamp
 
 def active_faults(node: Node, chip: ChipId) -> list[Fault]:
     """Return the chip's active faults, gravest first."""
-    return sorted(node.faults.get(chip, {}).values(), key=lambda f: (-f.level, f.risen, f.key))
+    return _gravest_first(node.faults.get(chip, {}).values())
+
+
+def _gravest_first(faults: Iterable[Fault]) -> list[Fault]:
+    return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 
 
 def grave_faults(node: Node, chip: ChipId) -> list[Fault]:
     """Return the active faults that speak against the chip."""
-    return [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest and not f.spares_others]
+    known, least = node.faults.get(chip, {}).values(), Level.RestartRequest  # A storm leaves many that do not.
+    return _gravest_first(f for f in known if f.level >= least and not f.spares_others)
 
 
 def blocking_faults(node: Node, chip: ChipId) -> list[Fault]:
@@ -77,14 +82,13 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
     """Return the faults that make or keep an episode: active, of a handled level, on a chip not isolated."""
     if not any(map(node.faults.get, ring.chips)):
         return []
-    faults = [
+    return _gravest_first(
         fault
         for chip in ring.chips
         if chip not in node.isolations and chip in node.faults
         for fault in node.faults[chip].values()
         if handles(node, fault)
-    ]
-    return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
+    )
 
 
 def used_chips(node: Node, ring: Ring) -> tuple[ChipId, ...]:
@@ -345,12 +349,13 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
 
 def whose_words(node: Node, fault: Fault) -> str:
     """Say whom a fault of a program concerns; nothing where it is none, or there is nobody to spare."""
+    if fault.level not in PROGRAMS:
+        return ""
     users = [c for c in users_on(node, (fault.chip,)) if c.running and not is_covered(node, c)]
     if fault.spares_others and fault.whose is not None:
         names = sorted(c.name for c in users if is_of(node, c, fault.whose))
         return say("fault.came-of", names=names) if names else say("fault.came-of-nobody")
-    of_all = fault.momentary and fault.level in PROGRAMS and len(users) > 1
-    return say("fault.concerns-all") if of_all else ""
+    return say("fault.concerns-all") if fault.momentary and len(users) > 1 else ""
 
 
 def is_to_be_down(node: Node, chips: frozenset[ChipId], container: Container, at: datetime) -> bool:

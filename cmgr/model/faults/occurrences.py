@@ -199,14 +199,14 @@ def _known(turn: Turn, chip: ChipId, key: FaultKey) -> list[Fault]:
 
 def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
     for fault in _known(turn, chip, key):
-        clear(turn, replace(fault, changed=turn.at))
+        clear(turn, fault, changed=turn.at)
 
 
-def clear(turn: Turn, fault: Fault) -> None:
-    """Book the fault as over."""
+def clear(turn: Turn, fault: Fault, changed: datetime | None = None) -> None:
+    """Book the fault as over. `changed`: when it was last spoken of, if not when the books say."""
     if fault.active and fault.count == 1:  # A flapping one is told of once; its count says the rest.
         turn.note_fault(fault, say("fault.gone", chip=fault.chip, code=fault.code), Assertion.CLEARED)
-    turn.put_fault(replace(fault, cleared=fault.cleared or turn.at))
+    turn.put_fault(replace(fault, cleared=fault.cleared or turn.at, changed=changed or fault.changed))
     _went(turn, fault)
     track_clean(turn, fault.chip)
 

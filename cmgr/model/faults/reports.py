@@ -20,7 +20,7 @@ def reported(turn: Turn, fact: ReportOrdered) -> None:
     """Take in a report: of a fault that is there until then, or of one that is over."""
     if fact.until is None:
         for fault in _of(turn.node, fact):
-            clear(turn, replace(fault, changed=turn.at))
+            clear(turn, fault, changed=turn.at)
         return
     for chip in sorted(fact.chips & turn.node.chips.keys()):
         key = FaultKey(fact.code, fact.module)

@@ -153,6 +153,8 @@ def normal_code(text: str) -> FaultCode | None:
     taken for a named one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
     """
     given = text.strip()
+    if len(given) == 8 and (match := _HEX.fullmatch(given)):  # As most drivers tell all of theirs.
+        return FaultCode(match[1].upper().rjust(8, "0")) if int(match[1], 16) else None
     if is_reported(given) or _is_words(given):
         return FaultCode(given)
     if _NUMBER.fullmatch(given):
