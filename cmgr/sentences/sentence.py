@@ -19,6 +19,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
+from json.encoder import encode_basestring_ascii as _quoted
 from string import Formatter
 from typing import Annotated, Any, TypedDict, TypeVar, cast
 
@@ -105,6 +106,8 @@ _LARGEST = 1 << 53
 Value = TypeVar("Value")
 
 _HERE = __file__.rpartition("/")[0]
+
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Sentence(str):
@@ -226,6 +229,24 @@ def message(said: Sentence) -> Message:
     return {"id": said.id, "args": {name: _plain(part) for name, part in said.args.items()}}
 
 
+def written(said: Sentence) -> str:
+    """Return the message as JSON without spaces: each noted line has one, and `json` took three times as long."""
+    return f"{_opened(said)}}}"
+
+
+def _opened(said: Sentence) -> str:
+    args = ",".join([f"{_quoted(name)}:{_json(part)}" for name, part in said.args.items()])
+    return f'{{"id":{_quoted(said.id)},"args":{{{args}}}'
+
+
+def _json(part: Part) -> str:
+    if type(part) is str:
+        return _quoted(part)
+    if type(part) is Sentence:
+        return f'{_opened(part)},"text":{_quoted(part)}}}'
+    return str(part) if type(part) is int else _compact(_plain(part))
+
+
 def orders_in(text: str) -> tuple[Order, ...]:
     """Return the orders that a text names, or is."""
     if isinstance(text, Order):
@@ -334,7 +355,8 @@ def _rendered(language: str, id_: str, args: Mapping[str, Part]) -> str:
     for text, name, kind in pieces(language, id_):
         told.append(text)
         if name:
-            told.append(_shown(language, kind, args[name]))
+            part = args[name]
+            told.append(part if type(part) is str and not kind else _shown(language, kind, part))
     return "".join(told)
 
 

@@ -27,7 +27,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultKey
 from cmgr.model.values.life import stored_names, stored_types
 from cmgr.model.values.node import Node
-from cmgr.sentences.sentence import Sentence, message, sentence
+from cmgr.sentences.sentence import Sentence, message, sentence, written
 
 Value = TypeVar("Value")
 
@@ -44,7 +44,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _INT64 = 2**63 - 1
 
 
-@lru_cache  # Of what is written together most has one time.
+@lru_cache(maxsize=1024)  # Of what is written together most has one time; a batch of a storm has hundreds.
 def stamp(at: datetime) -> str:
     """Return a time as it is stored."""
     assert at.tzinfo is not None, "a time without a zone"
@@ -168,16 +168,22 @@ def _collection(hint: Any) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column."""
+    """One column. `path`: where its part of the value is, as `attrgetter` takes it; without one all rows have 0."""
 
     name: str
-    cell: Callable[[Any], Any]
-    """Returns what stands in this column of the value's row."""
+    path: str
+    put: Callable[[Any], Any]
+    """Returns what stands in this column for that part, unless that is None."""
     form: Form
 
     @property
     def kind(self) -> str:
         return self.form.kind or "TEXT"
+
+    def cell(self, value: Any) -> Any:
+        """Return what stands in this column of the value's row."""
+        part = attrgetter(self.path)(value) if self.path else 0
+        return None if part is None else self.put(part)
 
     def part(self, row: Row) -> Any:
         """Return what this column says of the value."""
@@ -190,7 +196,7 @@ _Take = Callable[[Row], Any]
 
 def message_of(text: str) -> str | None:
     """Return the message of a text as it is stored, if it is a sentence."""
-    return compact(message(text)) if isinstance(text, Sentence) else None
+    return written(text) if isinstance(text, Sentence) else None
 
 
 def sentence_of(text: str, message: str | None) -> str:
@@ -210,24 +216,29 @@ _MESSAGE = Form("TEXT", message_of, _same, maybe=True)
 _TOLD = Form("TEXT", _told, _retold)
 
 
-def _sentence(name: str, get: Callable[[Any], Any]) -> tuple[tuple[Column, ...], _Take]:
-    text, message = _PLAIN[str], f"{name}_message"
-    columns = Column(name, _cell_of(get, text), text), Column(message, _cell_of(get, _MESSAGE), _MESSAGE)
+def _sentence(name: str, path: str, get: Callable[[Any], Any]) -> tuple[tuple[Column, ...], _Take]:
+    forms = {name: _PLAIN[str], f"{name}_message": _MESSAGE}
+    columns = tuple(Column(each, path, _put_of(get, form), form) for each, form in forms.items())
     return columns, lambda row: sentence_of(*(column.part(row) for column in columns))
 
 
-def _columns(name: str, hint: Any, get: Callable[[Any], Any]) -> tuple[tuple[Column, ...], _Take]:
-    """Return the columns of a part of a value, and how that part comes out of a row."""
+def _columns(name: str, hint: Any, path: str, get: Callable[[Any], Any] = _same) -> tuple[tuple[Column, ...], _Take]:
+    """Return the columns of a part of a value, and how that part comes out of a row.
+
+    It is what `get` finds in what is at the path: that may be None there.
+    """
     if hint == (Sentence | str):
-        return _sentence(name, get)
+        return _sentence(name, path, get)
     given, is_maybe = _optional(hint)
     if not _is_composite(given):
         form = form_of(hint)
-        column = Column(f"{name}_us" if given is timedelta else name, _cell_of(get, form), form)
+        column = Column(f"{name}_us" if given is timedelta else name, path, _put_of(get, form), form)
         return (column,), column.part
     before = f"{name}_" if _is_data(given) else ""
     inner = [
-        (part, _columns(before + part, kind | None if is_maybe else kind, _getter_of_part(get, part)))
+        (part, _columns(before + part, kind | None, path, _getter_of_part(get, part)))
+        if is_maybe
+        else (part, _columns(before + part, kind, f"{path}.{part}"))
         for part, kind in _types(given).items()
     ]
     columns = tuple(chain.from_iterable(found for _, (found, _) in inner))
@@ -240,24 +251,33 @@ def _columns(name: str, hint: Any, get: Callable[[Any], Any]) -> tuple[tuple[Col
     return columns, take
 
 
-def _cell_of(get: Callable[[Any], Any], form: Form) -> Callable[[Any], Any]:
-    """Return how to make a cell of a value in which `get` finds what is to stand there."""
+def _put_of(get: Callable[[Any], Any], form: Form) -> Callable[[Any], Any]:
+    """Return how to make a cell of what has that in it which `get` finds."""
     put = form.put
-    found = get if put is _same else lambda value: put(get(value))
-    if not form.kind:
-        # Most lists are empty, and to make JSON of one takes as long as all else of its row.
-        return lambda value: None if (parts := found(value)) is None else compact(parts) if parts else "[]"
-    if form.kind == "INTEGER":
-        return lambda value: number(found(value))
-    return (lambda value: text(found(value))) if form.kind == "TEXT" and put is _same else found
+    if form.kind == "INTEGER" and put is _same:
+        put = number
+    elif form.kind == "TEXT" and put is _same:
+        put = text
+    elif form.kind == "INTEGER":
+        put = _after(number, put)
+    elif not form.kind:
+        put = _after(_listed, put)
+    if get is _same:
+        return put
+    return get if put is _same else _after(_unless_none(put), get)
+
+
+def _after(then: Callable[[Any], Any], first: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: then(first(value))
+
+
+def _listed(parts: Any) -> str | None:
+    # Most lists are empty, and to make JSON of one takes as long as all else of its row.
+    return compact(parts) if parts else None if parts is None else "[]"
 
 
 def _getter_of_part(get: Callable[[Any], Any], part: str) -> Callable[[Any], Any]:
-    def get_part(value: Any) -> Any:
-        whole = get(value)
-        return None if whole is None else getattr(whole, part)
-
-    return get_part
+    return attrgetter(part) if get is _same else _after(_unless_none(attrgetter(part)), get)
 
 
 class Stored(Generic[Value]):
@@ -269,15 +289,18 @@ class Stored(Generic[Value]):
         self.key_of: Callable[[Value], Any] = attrgetter(*key) if key else lambda _: 0
         self._kind = kind
         types = _types(kind)
-        parts = {field: _columns(field, hint, attrgetter(field)) for field, hint in types.items()}
+        parts = {field: _columns(field, hint, field) for field, hint in types.items()}
         self._takes = [(field, take) for field, (_, take) in parts.items()]
-        only = () if key else (Column("id", lambda _: 0, _PLAIN[int]),)
+        only = () if key else (Column("id", "", _same, _PLAIN[int]),)
         self.columns = (*only, *chain.from_iterable(columns for columns, _ in parts.values()))
         self.key = tuple(column.name for column in (*only, *(c for field in key for c in parts[field][0])))
         """The columns of the primary key."""
         cells = {column.name: column.cell for column in self.columns}
-        self._cells = [*cells.values()]
         self._key_cells = [cells[name] for name in self.key]
+        self._first = [0] * len(only)
+        self._parts = attrgetter(*(column.path for column in self.columns[len(only) :]))
+        """Returns what is at each column's path at once: to ask for one after another took most of a row's time."""
+        self._puts = [(place, column.put) for place, column in enumerate(self.columns) if column.put is not _same]
         self.kept: Callable[[Value], Any] = attrgetter(*stored_names(kind))
         """Returns what of a value is stored, to compare it."""
         self.defaults: dict[str, Any] = {}
@@ -291,13 +314,17 @@ class Stored(Generic[Value]):
                 self.defaults |= {f"{field.name}_{column}": cell for column, cell in inner.items()}
 
     def cells(self, value: Value) -> Cells:
-        return [cell(value) for cell in self._cells]
+        cells = [*self._first, *self._parts(value)]
+        for place, put in self._puts:
+            if cells[place] is not None:
+                cells[place] = put(cells[place])
+        return cells
 
     def key_cells(self, value: Value) -> Cells:
         return [cell(value) for cell in self._key_cells]
 
     def row(self, value: Value) -> dict[str, Any]:
-        return {column.name: column.cell(value) for column in self.columns}
+        return dict(zip((column.name for column in self.columns), self.cells(value), strict=True))
 
     def value(self, row: Row) -> Value:
         """Return the value. Raises `ValueError`, `TypeError` or `LookupError` on a row that no cmgr wrote."""

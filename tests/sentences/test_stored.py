@@ -1,9 +1,13 @@
 """Sentences are stored as their text and their message, and a text without one stays as it is."""
 
+import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import FaultCode, Handling, Isolation
@@ -13,7 +17,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.groups import Group, over
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.sentences.hints import order
-from cmgr.sentences.sentence import CHINESE, in_language, orders_in, say
+from cmgr.sentences.sentence import CHINESE, Sentence, because, in_language, message, orders_in, say, written
 from cmgr.store import files, open_store
 from cmgr.store.reader import open_reader
 from tests.store import values
@@ -60,3 +64,18 @@ def test_a_sentence_in_a_list_comes_back_and_so_does_the_text_of_an_older_file(t
     assert [in_language(each.cause, CHINESE) for each in kept.groups["tp"].history] == [TOLD]
     assert again == tally
     assert [in_language(each.reason, CHINESE) for each in again.raised] == [TOLD, "came 3 times"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        say("chip.has-booted"),
+        TESTED,
+        because(TESTED, 'a "quoted" \u00e4 \\ text'),
+        say("chip.clean", length=timedelta(seconds=1.5)),
+        say("check.make-room", commands=[TESTED, "b"], last="c"),
+        say("hint.resume", order=order("release", chip=0)),
+    ],
+)
+def test_what_is_written_is_the_message(said: Sentence) -> None:
+    assert written(said) == json.dumps(message(said), separators=(",", ":"))
