@@ -17,12 +17,11 @@ from cmgr.config.reporters import Reporter
 from cmgr.config.roles import ANYBODY, Holder
 from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings, values, variable
 from cmgr.config.settings import Config, DrillSettings
-from cmgr.config.sim import Sim
-from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted, told
+from cmgr.config.sim import contradictions as of_sim
+from cmgr.config.spelling import did_you_mean, doubled, parse_toml, plain, quoted, told
 from cmgr.errors import ConfigError, Misused
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Exercise
-from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import RebootWhen
 from cmgr.sentences.sentence import because, chained, parts, say
 from cmgr.vendor import vendors
@@ -327,7 +326,7 @@ def _contradictions(config: Config) -> Iterator[str]:
     yield from of_receivers(config.alarms.receivers)
     yield from _of_drills(config.drills)
     yield from _of_units(config)
-    yield from _of_sim(config.sim)
+    yield from of_sim(config.sim)
 
 
 def _of_strangers(config: Config) -> Iterator[str]:
@@ -345,50 +344,19 @@ def _of_strangers(config: Config) -> Iterator[str]:
 
 def _of_units(config: Config) -> Iterator[str]:
     names = [unit.name for unit in config.systemd.units]
-    yield from _doubled("systemd.units", names)
+    yield from doubled("systemd.units", names)
     for vendor in vendors():
         key, stopped = f"{vendor.name}.stop_units", vendor.stopped(config)
-        yield from _doubled(key, list(stopped))
+        yield from doubled(key, list(stopped))
         for name in sorted(set(names) & set(stopped)):
             yield say("config.stopped-already", key=key, name=name, other="systemd.units")
 
 
 def _of_drills(drills: tuple[DrillSettings, ...]) -> Iterator[str]:
-    yield from _doubled("drills", [quoted(drill.name) for drill in drills])
+    yield from doubled("drills", [quoted(drill.name) for drill in drills])
     for drill in drills:
         if bool(drill.chips) == bool(drill.container):
             yield say("config.chips-or-container", key="drills", name=quoted(drill.name))
         if (drill.what is Exercise.FAULT) != bool(drill.code):
             one, other = 'what = "fault"', 'what = "reset"'
             yield say("config.code-or-not", key="drills", name=quoted(drill.name), one=one, other=other)
-
-
-def _of_sim(sim: Sim) -> Iterator[str]:
-    if sim.rings and sum(sim.rings) != sim.chips:
-        given = sum(sim.rings)
-        yield say("config.must-add-up", key="sim.rings", other="sim.chips", wanted=sim.chips, given=given)
-    if len(set(sim.pieces)) < len(sim.pieces):
-        yield say("config.is-there-twice", key="sim.pieces")
-    used = (
-        ("sim.pieces", sim.pieces),
-        ("sim.silent", sim.silent),
-        ("sim.script", tuple(event.chip for event in sim.script)),
-        ("sim.processes", tuple(process.chip for process in sim.processes)),
-        ("sim.divided", tuple(divided.chip for divided in sim.divided)),
-    )
-    for name, chips in used:
-        missing = sorted({chip for chip in chips if chip >= sim.chips})
-        if missing:
-            setting, last = f"sim.chips = {sim.chips}", sim.chips - 1
-            yield say("config.no-chip", key=name, chips=[*map(str, missing)], setting=setting, last=last)
-    for code in sorted({event.code for event in sim.script if is_of_machine(event.code)}):
-        yield say("config.is-of-machine", key="sim.script", code=code, other="sim.machine")
-    for code in sorted({event.code for event in sim.machine if not is_of_machine(event.code)}):
-        yield say("config.is-of-chip", key="sim.machine", code=code)
-    yield from _doubled("sim.containers", [container.name for container in sim.containers])
-    yield from _doubled("sim.divided", [say("config.chip", chip=divided.chip) for divided in sim.divided])
-
-
-def _doubled(key: str, names: list[str]) -> Iterator[str]:
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield say("config.named-twice", key=key, name=name)

@@ -1,13 +1,17 @@
-"""Settings of the simulated chips and of the containers on them."""
+"""Settings of the simulated chips and of the containers on them, and which of them cannot be together."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated
 
+from cmgr.config.spelling import doubled
 from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import NO_TIME, Strategy
 from cmgr.model.values.services.containers import DEFAULT_GRACE
+from cmgr.sentences.sentence import say
 
 MAX_CHIPS = 64
 MODULE = "1.0.0.0"
@@ -137,3 +141,30 @@ class Sim:
     divided: Annotated[tuple[SimDivided, ...], Meta("Chips that are divided; a reset takes their shares.")] = ()
     processes: Annotated[tuple[SimProcess, ...], Meta("Processes that hold chips from the start on.")] = ()
     containers: Annotated[tuple[SimContainer, ...], Meta('Simulated containers, for runtimes = ["sim"].')] = ()
+
+
+def contradictions(sim: Sim) -> Iterator[str]:
+    """Yield a sentence for each."""
+    if sim.rings and sum(sim.rings) != sim.chips:
+        given = sum(sim.rings)
+        yield say("config.must-add-up", key="sim.rings", other="sim.chips", wanted=sim.chips, given=given)
+    if len(set(sim.pieces)) < len(sim.pieces):
+        yield say("config.is-there-twice", key="sim.pieces")
+    used = (
+        ("sim.pieces", sim.pieces),
+        ("sim.silent", sim.silent),
+        ("sim.script", tuple(event.chip for event in sim.script)),
+        ("sim.processes", tuple(process.chip for process in sim.processes)),
+        ("sim.divided", tuple(divided.chip for divided in sim.divided)),
+    )
+    for name, chips in used:
+        missing = sorted({chip for chip in chips if chip >= sim.chips})
+        if missing:
+            setting, last = f"sim.chips = {sim.chips}", sim.chips - 1
+            yield say("config.no-chip", key=name, chips=[*map(str, missing)], setting=setting, last=last)
+    for code in sorted({event.code for event in sim.script if is_of_machine(event.code)}):
+        yield say("config.is-of-machine", key="sim.script", code=code, other="sim.machine")
+    for code in sorted({event.code for event in sim.machine if not is_of_machine(event.code)}):
+        yield say("config.is-of-chip", key="sim.machine", code=code)
+    yield from doubled("sim.containers", [container.name for container in sim.containers])
+    yield from doubled("sim.divided", [say("config.chip", chip=divided.chip) for divided in sim.divided])

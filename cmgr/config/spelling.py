@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -121,3 +121,9 @@ UNIT = r"(?=.{9,255}\Z)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service"
 def is_unit(text: str) -> bool:
     """Return whether this can be the name of a service of systemd (systemd.unit(5)); a template needs its instance."""
     return re.fullmatch(UNIT, text) is not None
+
+
+def doubled(key: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each name that stands there more than once."""
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield say("config.named-twice", key=key, name=name)
