@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,20 @@ import pytest
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.docker.world import DockerWorld
 from tests.sick.disks import CannotMount, Disk
-from tests.support.daemons.daemon import CannotRun
+from tests.support.daemons.daemon import CannotRun, is_dead
 from tests.support.daemons.journald import Journald
 from tests.support.service import Service
 from tests.support.waiting import eventually
 
 LOST = "setsid sh -c 'sleep 1000 & echo $$; exec sleep 1000' & wait"
 """Processes that nobody knows of."""
+
+HEADLESS = """
+import ctypes, subprocess, threading
+threading.Thread(target=subprocess.Popen(["sleep", "1000"]).wait).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+"""A process that looks as one that has ended, as its first thread has, and goes on with a child."""
 
 
 def up(what: str, *daemons: object) -> None:
@@ -70,5 +78,7 @@ def test_with_everything_else(request: pytest.FixtureRequest, tmp_path: Path) ->
     service.tell(signal.SIGSTOP)
     with (tmp_path / "lost").open("wb") as out:
         subprocess.Popen(["sh", "-c", LOST], stdout=out)
+    headless = subprocess.Popen([sys.executable, "-c", HEADLESS], start_new_session=True)
     eventually((tmp_path / "lost").read_text)
+    eventually(lambda: is_dead(headless.pid), why="its first thread has ended")
     up("else", etcd, systemd, browser, *mounted)

@@ -139,17 +139,14 @@ def watch(tests: int, started: socket.socket) -> int:
 def clear(folder: Path) -> None:
     """End each process under this one, and remove what is left in the run's folder and outside."""
     groups, until = set[Path](), time.monotonic() + _LONGEST
-    while (left := _descendants()) and time.monotonic() < until:
-        for pid in left:
+    while _has_children() and time.monotonic() < until:
+        for pid in _descendants():
             groups |= _groups(pid)
             _thaw(pid)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
         time.sleep(0.02)
-    for pid in left:
+    for pid in _descendants():
         sys.stderr.write(f"left by the tests, and cannot be ended: {_line(Path('/proc', str(pid), 'cmdline'))}\n")
     for place in [*map(Path, (folder / "outside").read_text().splitlines()), folder]:
         _remove(place)
@@ -167,7 +164,20 @@ def _remove(place: Path) -> None:
         place.unlink(missing_ok=True)
 
 
+def _has_children() -> bool:
+    """Return whether anybody is left under this process: whose parent ends is its child.
+
+    A look into /proc does not tell that there is nobody: one whose parent ends meanwhile is not found in it.
+    """
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
+
+
 def _descendants() -> set[int]:
+    """Return who is found under this process, with those who have ended: of one that seems so a thread may go on."""
     family, parents = {os.getpid()}, _parents()
     while more := {pid for pid, parent in parents.items() if parent in family} - family:
         family |= more
@@ -175,13 +185,12 @@ def _descendants() -> set[int]:
 
 
 def _parents() -> Mapping[int, int]:
-    """Return the parent of each process that lives."""
+    """Return the parent of each process."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            state, parent, *_ = _line(entry / "stat").rpartition(")")[2].split() or ("Z", 0)
-            if state not in "ZX":
-                found[int(entry.name)] = int(parent)
+            _, parent, *_ = _line(entry / "stat").rpartition(")")[2].split() or ("", 0)
+            found[int(entry.name)] = int(parent)
     return found
 
 
