@@ -23,9 +23,9 @@ class _Life:
     """A container's present or last life, as far as it was told. `begun`: its start was.
 
     `orders`: until when it counts that it was told to end, by the code with which it must end; None: with any.
-    `ours`: when each stop of ours began, of which `heard` were told back. `theirs`: somebody else's order to stop it,
-    since when and until when, and since when by the other clock, `told`. `stops`: how many stops were told to have
-    worked. `died`: when it was told to have ended.
+    `ours`: when each stop of ours began, of which `heard` were told back; `worked`: when the last one did that has
+    worked. `theirs`: somebody else's order to stop it, since when and until when, and since when by the other clock,
+    `told`. `stops`: how many stops were told to have worked. `died`: when it was told to have ended.
     """
 
     def __init__(self, *, begun: bool = False) -> None:
@@ -33,6 +33,7 @@ class _Life:
         self.orders: dict[int | None, float] = {}
         self.ours: list[float] = []
         self.heard = 0
+        self.worked = -math.inf
         self.theirs: tuple[float, float] | None = None
         self.told: datetime | None = None
         self.stops = 0
@@ -62,6 +63,9 @@ class Deaths:
             life.ours = [began for began in before.ours if began > at]
             if before.theirs is not None and before.theirs[0] > at:
                 life.theirs, life.told, life.orders = before.theirs, before.told, {None: before.theirs[1]}
+            if before.worked > at:
+                # It has ended this very life, before its start was told.
+                life.worked, life.orders[None] = before.worked, math.inf
             self._lives[id_] = life
 
     def told(self, id_: str, until: float = math.inf, code: int | None = None) -> None:
@@ -70,11 +74,12 @@ class Deaths:
             orders = self._lives.setdefault(id_, _Life()).orders
             orders[code] = max(until, orders.get(code, until))
 
-    def obeyed(self, id_: str) -> None:
-        """A stop of ours has worked: its death, which may be told already or never, was asked for."""
+    def obeyed(self, id_: str, began: float) -> None:
+        """A stop of ours that began then has worked: its death, which may be told already or never, was asked for."""
         self.told(id_)
         with self._lock:
             life = self._lives[id_]
+            life.worked = began
             if life.ended and life.asked is None:
                 life.asked = True
 

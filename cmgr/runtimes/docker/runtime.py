@@ -191,7 +191,7 @@ class DockerRuntime:
             # Started with --rm: its end was its removal.
             return Halt(before)
         if not was_down:
-            self._deaths.obeyed(key.id)
+            self._deaths.obeyed(key.id, began)
         killed = deaf and not was_down and time.monotonic() - began >= seconds > 0
         ordered = not was_down and self._deaths.was_theirs(key.id, began, _LATE)
         return replace(halt, deaf=ears.words(deaf, signal) if killed else "", ordered=ordered)

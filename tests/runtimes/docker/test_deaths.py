@@ -51,6 +51,10 @@ AT = datetime(2024, 5, 1, tzinfo=UTC)
         ("start ending past-die", True),
         ("start ending over past-die", True),
         ("start ending past-die start past-die", None),
+        # The life that a stop of ours has ended began before it, and that is told after it.
+        ("obeyed told-late", True),
+        ("obeyed told-late past-die", True),
+        ("obeyed told-late start", None),
     ],
 )
 def test_a_death_is_asked_for_when_its_life_was_told_to_end_and_that_is_not_over(
@@ -65,7 +69,9 @@ def test_a_death_is_asked_for_when_its_life_was_told_to_end_and_that_is_not_over
             case "told":
                 deaths.told("c", until=now + 12)
             case "obeyed":
-                deaths.obeyed("c")
+                deaths.obeyed("c", now)
+            case "told-late":
+                deaths.started("c", at=now - 1)
             case "ending":
                 deaths.found_ending("c")
             case "over":
