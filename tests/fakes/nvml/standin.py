@@ -169,9 +169,9 @@ class Standin:
         """Let calls for that purpose return this code; 0: what they should."""
         self._do("answer", gpu, int(purpose), code)
 
-    def silence(self, gpu: int) -> None:
+    def silence(self, gpu: int, *, silent: bool = True) -> None:
         for purpose in SILENT:
-            self.answer(gpu, purpose, 999)
+            self.answer(gpu, purpose, 999 if silent else 0)
 
     def crash_gsp(self, gpu: int) -> None:
         """Let the GPU's own processor be dead: it wants a reset, and answers only what the CPU keeps."""
