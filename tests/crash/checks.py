@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -91,12 +91,12 @@ def shares_were_made_again_before_any_start(trial: Trial, happenings: Sequence[H
         assert ordered_resets(trial)[-1] < made[0] < min(starts), (made, happenings)
 
 
-def the_database_is_whole(trial: Trial) -> None:
+def the_database_is_whole(trial: Trial, outcomes: Container[str] = ("recovered",)) -> None:
     """Nothing is held, no order is open, one episode is over; and SQLite finds nothing wrong with the file."""
     with open_reader(trial.service.database) as reader:
         node, episodes = reader.node(), reader.episodes(10)
         assert (dict(node.holds), reader.commands()) == ({}, ())
-        assert [(e.outcome, e.ended is not None) for e in episodes] == [("recovered", True)]
+        assert [(e.outcome in outcomes, e.ended is not None) for e in episodes] == [(True, True)], episodes
         assert {ring.phase for ring in node.rings.values()} == {Phase.HEALTHY}
     with closing(sqlite3.connect(trial.service.database)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -115,14 +115,7 @@ def each_outage_is_counted_once(trial: Trial) -> None:
 
 def the_timeline_is_true(trial: Trial) -> None:
     """It goes from phase to phase without a gap, and tells each stop and start once, each death and each reset."""
-    notes = trial.service.notes(1)
-    kinds = [note.kind for note in notes]
-    assert (kinds.count(NoteKind.OPENED), kinds.count(NoteKind.CLOSED), kinds[-1]) == (1, 1, NoteKind.CLOSED)
-    assert [note.at for note in notes] == sorted(note.at for note in notes)
-    steps = list(_steps(notes))
-    assert set(steps) <= set(EDGES), steps
-    assert [before for _, before in steps[:-1]] == [after for after, _ in steps[1:]], steps
-    assert (steps[0][0], steps[-1][1]) == (Phase.HEALTHY, Phase.HEALTHY)
+    notes = the_timeline_is_of_one_piece(trial)
     # Of the members of a group on other rings the episode says nothing.
     texts = [note.text for note in (trial.service.notes() if trial.place.layout.group else notes)]
     for text in trial.place.chips.told:
@@ -131,6 +124,19 @@ def the_timeline_is_true(trial: Trial) -> None:
         for ways in (STOPPED, STARTED):
             told = sum(texts.count(f"{name} {way}") for way in ways)
             assert told == 1, f"{name} {ways}: {texts}"
+
+
+def the_timeline_is_of_one_piece(trial: Trial) -> Sequence[NoteRow]:
+    """It has one beginning and one end, no gap, each death and each reset. Return it."""
+    notes = trial.service.notes(1)
+    kinds = [note.kind for note in notes]
+    assert (kinds.count(NoteKind.OPENED), kinds.count(NoteKind.CLOSED), kinds[-1]) == (1, 1, NoteKind.CLOSED)
+    assert [note.at for note in notes] == sorted(note.at for note in notes)
+    steps = list(_steps(notes))
+    assert set(steps) <= set(EDGES), steps
+    assert [before for _, before in steps[:-1]] == [after for after, _ in steps[1:]], steps
+    assert (steps[0][0], steps[-1][1]) == (Phase.HEALTHY, Phase.HEALTHY)
+    texts = [note.text for note in notes]
     # A later life that died before it had written anything was never there.
     deaths = [d for n, d in enumerate(trial.deaths) if n == 0 or d.point != "before a commit #1"]
     told_deaths = [re.match(r"cmgr was restarted while the ring was (\w+):", note.text) for note in notes]
@@ -138,6 +144,7 @@ def the_timeline_is_true(trial: Trial) -> None:
     assert [Phase(found[1]) for found in told_deaths if found] == expected, (trial.deaths, texts)
     with open_reader(trial.service.database) as reader:
         assert sum(after is Phase.RESETTING for _, after in steps) == len(reader.resets(EVER))
+    return notes
 
 
 def _steps(notes: Sequence[NoteRow]) -> Iterator[tuple[Phase, Phase]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash import checks
 from tests.crash.matrix import Matrix
 from tests.crash.trial import Trial
 from tests.crash.worlds import PLACES, Chips, Layout, Place, Simulated, Stock
@@ -40,11 +41,12 @@ def field(folder: Path) -> Iterator[Field]:
             stock: Callable[[Layout, int], Stock],
             chips: Callable[[Layout, int], Chips] = Simulated,
             make: Callable[[Place, Path], Trial] = Trial,
+            check: Callable[[Trial], None] = checks.all_is_well,
         ) -> Matrix:
             places = [Place(n, layout, stock(layout, n), chips(layout, n)) for n in range(PLACES)]
             for place in places:
                 stack.callback(place.stock.close)
-            return Matrix(places, folder, make)
+            return Matrix(places, folder, make, check)
 
         yield laid_out
 

@@ -24,6 +24,7 @@ from cmgr.drivers.sim.driver import SimDriver
 from cmgr.fleet.etcd import EtcdFleet
 from cmgr.model.values.fleet import starts_here
 from cmgr.model.values.messages.commands import Action, Note
+from cmgr.model.values.messages.reboot_facts import Boot
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.ports import ChipDriver, Dividing, Runtime
@@ -42,7 +43,7 @@ class Plan:
 
     `trace`, `witness`: files that grow from life to life. `copies`: a folder that gets the database and the simulated
     world as they are after each commit. `rounds`: a file that has `at` and `how` as JSON instead: points count anew
-    from where each round of a group begins here, and the file is read then.
+    from where each round of a group begins here, and the file is read then. `boot`: the word for the machine's boot.
     """
 
     trace: str
@@ -51,6 +52,7 @@ class Plan:
     how: int = signal.SIGKILL
     copies: str = ""
     rounds: str = ""
+    boot: str = ""
 
 
 def program(plan: Plan) -> Sequence[str]:
@@ -307,6 +309,8 @@ def install(plan: Plan) -> None:
     }
     for (module, name), wrap in opening.items():
         _put(module, name, _then(getattr(module, name), wrap))
+    if plan.boot:
+        _put(daemon, "this_boot", lambda: Boot(plan.boot))
     _put(drivers, "open_driver", _then(drivers.open_driver, lambda made: wrap_driver(made, points)))
     _put(fleet, "open_fleet", _then(fleet.open_fleet, lambda made: wrap_fleet(made, points)))
 

@@ -35,12 +35,19 @@ class Result:
 
 
 class Matrix:
-    """Trials on these places, each place one at a time."""
+    """Trials on these places, each place one at a time. `check`: what is to hold after each."""
 
-    def __init__(self, places: Sequence[Place], folder: Path, make: Callable[[Place, Path], Trial] = Trial) -> None:
+    def __init__(
+        self,
+        places: Sequence[Place],
+        folder: Path,
+        make: Callable[[Place, Path], Trial] = Trial,
+        check: Callable[[Trial], None] = checks.all_is_well,
+    ) -> None:
         self._places = places
         self._folder = folder
         self._make = make
+        self._check = check
         self._count = 0
 
     def points(self) -> list[str]:
@@ -81,7 +88,7 @@ class Matrix:
         trial = self._make(place, self._folder / str(number))
         try:
             trial.play(*ends)
-            checks.all_is_well(trial)
+            self._check(trial)
         except Exception as error:
             trial.service.close()
             error.add_note(f"lives that end at {ends}, in {trial.service.folder}")

@@ -40,7 +40,7 @@ class Trial:
         self.place = place
         self.service = Service(folder, place.settings)
         self.deaths: list[Death] = []
-        self.copies = ""
+        self.copies = self.boot = ""
         self._how = how
         self._looks = 0
 
@@ -60,10 +60,13 @@ class Trial:
         left = list(ends)
         while eventually(self._state, f"the episode ends in {self.service.folder}") == DEAD:
             assert self.service.code == (0 if self._how is signal.SIGTERM else -self._how), self.service.said()[-3000:]
-            self.deaths.append(Death(self._last_point(), self._phase()))
+            self._died()
             self.service.launch(self._environment, self._program(left.pop(0) if left else None))
         if self.service.running():
             self.service.kill9()
+
+    def _died(self) -> None:
+        self.deaths.append(Death(self._last_point(), self._phase()))
 
     def resume(self, copy: Path) -> None:
         """Go on from what a life left when its machine lost its power, to the end of the episode."""
@@ -79,7 +82,9 @@ class Trial:
 
     def _program(self, end: Point) -> Sequence[str]:
         folder = self.service.folder
-        return program(Plan(str(folder / "trace"), str(folder / "witness"), end, self._how, self.copies))
+        return program(
+            Plan(str(folder / "trace"), str(folder / "witness"), end, self._how, self.copies, boot=self.boot)
+        )
 
     def _knows_all(self) -> bool:
         known = {c["name"] for c in self.service.status()["containers"] if c["status"] == "running"}
