@@ -44,6 +44,17 @@ def test_every_module_that_a_page_names_exists() -> None:
     assert [(page, name) for page, name in sorted(named) if not any(path.endswith(f"/{name}") for path in there)] == []
 
 
+def test_every_promise_names_its_proofs_and_each_proof_is_a_test() -> None:
+    page = (ROOT / "docs/reliability.md").read_text()
+    promised = re.findall(r"^## What is promised\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[0]
+    promises = re.findall(r"^\d+\. (.*?)(?=^\d+\. |^\S)", promised, re.MULTILINE | re.DOTALL)
+    proofs = [re.findall(r"`(test_\w+)`", promise.partition("Proofs: ")[2]) for promise in promises]
+    assert len(proofs) == 9
+    assert all(proofs)
+    there = {name for p in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", p.read_text())}
+    assert {name for each in proofs for name in each} - there == set()
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_anchor_that_is_linked_to_is_a_heading_there(path: Path) -> None:
     for page, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text()):

@@ -15,6 +15,7 @@ from cmgr.model.values.handling.questions import question
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.presence import Appliance, FleetSeen, Presence
+from cmgr.model.values.services.containers import Exit
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics import table
 from cmgr.service.metrics.look import Kind, Look, Metric, Samples
@@ -95,6 +96,15 @@ def test_containers_are_counted_by_runtime_and_status() -> None:
     failed = held(machine(), replace(picture.hold("b", HoldState.FAILED, 2)))
     assert told(of("cmgr_containers", look(failed))) == {"docker running": 1, "docker failed": 1}
     assert told(of("cmgr_runtime_up", look(node))) == {"docker": 1}
+
+
+def test_containers_that_ought_to_run_and_do_not_are_counted() -> None:
+    node = machine()
+    assert told(of("cmgr_wanted_down", look(node))) == {}
+    (known,) = (container for container in node.containers.values() if container.name == "b")
+    ended = replace(known, running=False, exit=Exit(1, T0, asked=False), kept=replace(known.kept, wanted=True))
+    node = replace(node, containers={**node.containers, ended.key: ended})
+    assert told(of("cmgr_wanted_down", look(node))) == {"docker": 1}
 
 
 def test_who_is_asked_is_counted_by_the_answer() -> None:
