@@ -1,14 +1,14 @@
 """Frozen dataclasses as the standard library makes them and copies them, but quickly.
 
 The standard library compiles six texts for each class, while it is imported. cmgr has 250 such classes: that was two
-fifths of the service's start. Here the texts of a class are compiled when its methods are first used.
+fifths of the service's start. Here the text of a method is compiled when it is first used.
 
 Its `replace` walks the description of every field at each call (3.11), and a decision makes dozens of copies: of one
 on a fault that stops eight containers that was six tenths.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from functools import cache
 from operator import attrgetter
@@ -70,13 +70,11 @@ def finish(*classes: type) -> None:
     """Compile what is not compiled yet, of these or of all classes: no first use has to wait for it. Any thread."""
     for cls in tuple(_raw):
         if not classes or cls in classes:
-            _compile(cls)
+            _compile(cls, *_raw.pop(cls, ()))
 
 
-_raw: dict[type, None] = {}
-"""The classes whose methods are not compiled."""
-
-_COMPILED = ("__init__", "__eq__", "__hash__")
+_raw: dict[type, set[str]] = {}
+"""The methods of each class that are not compiled."""
 
 _FACTORY = object()
 """The default of an argument that stands for what the field's factory makes."""
@@ -85,19 +83,19 @@ _FACTORY = object()
 def _equipped(cls: type) -> type:
     """Give the class the methods that it does not have itself."""
     raw = {
-        "__init__": lambda self, *args, **named: _compile(cls)["__init__"](self, *args, **named),
-        "__eq__": lambda self, other: _compile(cls)["__eq__"](self, other),
-        "__hash__": lambda self: _compile(cls)["__hash__"](self),
+        "__init__": lambda self, *args, **named: _compile(cls, "__init__")["__init__"](self, *args, **named),
+        "__eq__": lambda self, other: _compile(cls, "__eq__")["__eq__"](self, other),
+        "__hash__": lambda self: _compile(cls, "__hash__")["__hash__"](self),
     }
     for name, method in (raw | _COMMON).items():
         if name not in cls.__dict__:
             setattr(cls, name, method)
             if name in raw:
-                _raw[cls] = None
+                _raw.setdefault(cls, set()).add(name)
     return cls
 
 
-def _compile(cls: type) -> dict[str, Any]:
+def _compile(cls: type, *methods: str) -> dict[str, Any]:
     """Compile the methods, give the class those that are raw, and return them. Two threads at once do it both."""
     names: dict[str, Any] = {"_FACTORY": _FACTORY}
     for field in fields(cls):
@@ -105,16 +103,29 @@ def _compile(cls: type) -> dict[str, Any]:
         setter = getattr(getattr(cls, field.name, None), "__set__", None)
         names[f"_set_{field.name}"] = setter or _setter(field.name)
         names[f"_default_{field.name}"] = field.default if field.default_factory is MISSING else field.default_factory
-    exec("\n".join(_text(cls, fields(cls))), names)  # noqa: S102  # Made of the names of fields, as in the standard library.
-    for name in _COMPILED:
+    exec("\n".join(_text(cls, methods)), names)  # noqa: S102  # Made of the names of fields, as in the standard library.
+    for name in methods:
         names[name].__qualname__ = f"{cls.__qualname__}.{name}"
         if getattr(cls.__dict__[name], "__module__", None) == __name__:
             setattr(cls, name, names[name])
-    _raw.pop(cls, None)
+        _raw.get(cls, set()).discard(name)
     return names
 
 
-def _text(cls: type, all_fields: tuple["Field[Any]", ...]) -> Iterator[str]:
+def _text(cls: type, methods: Collection[str]) -> Iterator[str]:
+    all_fields = fields(cls)
+    if "__init__" in methods:
+        yield from _text_of_init(cls, all_fields)
+    own, others = ("".join(f"{who}.{field.name}, " for field in all_fields) for who in ("self", "other"))
+    if "__eq__" in methods:
+        yield "def __eq__(self, other):"
+        yield f" return ({own}) == ({others}) if other.__class__ is self.__class__ else NotImplemented"
+    if "__hash__" in methods:
+        yield "def __hash__(self):"
+        yield f" return hash(({own}))"
+
+
+def _text_of_init(cls: type, all_fields: tuple["Field[Any]", ...]) -> Iterator[str]:
     anywhere = [_argument(field) for field in all_fields if not field.kw_only]
     named = [_argument(field) for field in all_fields if field.kw_only]
     yield f"def __init__({', '.join(['self', *anywhere, *(['*', *named] if named else [])])}):"
@@ -124,11 +135,6 @@ def _text(cls: type, all_fields: tuple["Field[Any]", ...]) -> Iterator[str]:
     else:
         yield f" self.__dict__.update({', '.join(f'{name}={value}' for name, value in given.items())})"
     yield " self.__post_init__()" if hasattr(cls, "__post_init__") else " pass"
-    own, others = ("".join(f"{who}.{field.name}, " for field in all_fields) for who in ("self", "other"))
-    yield "def __eq__(self, other):"
-    yield f" return ({own}) == ({others}) if other.__class__ is self.__class__ else NotImplemented"
-    yield "def __hash__(self):"
-    yield f" return hash(({own}))"
 
 
 def _argument(field: "Field[Any]") -> str:

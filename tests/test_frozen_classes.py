@@ -151,10 +151,11 @@ def test_only_frozen_classes_are_made() -> None:
 NOTHING_COMPILED = """
 from cmgr import frozen
 import cmgr.model.values.messages.facts as facts
-assert facts.Resync in frozen._raw
-facts.Resync()
-assert facts.Resync not in frozen._raw
-assert frozen._raw
+assert frozen._raw[facts.Resync] == {"__init__", "__eq__", "__hash__"}
+given = facts.Resync()
+assert frozen._raw[facts.Resync] == {"__eq__", "__hash__"}
+assert given == facts.Resync()
+assert frozen._raw[facts.Resync] == {"__hash__"}
 frozen.finish()
 assert not frozen._raw
 """
