@@ -129,6 +129,9 @@ def test_a_unit_that_systemd_has_given_up_while_its_process_lives_is_neither_sto
     eventually(lambda: not listed(world).running, why="its process has ended")
     assert world.runtime.stop(LLM, LONG).run == unit.run
     assert world.runtime.start(LLM, NO_RESTART) == listed(world).run
+    # A stop would leave this process, too, to the next test with a unit of this name.
+    world.die(LLM)
+    eventually(lambda: not listed(world).running, why="it has ended")
 
 
 @pytest.mark.parametrize("unit", [LLM.id, "base.service"])
