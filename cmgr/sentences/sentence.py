@@ -131,7 +131,10 @@ def say(id_: str, **args: Arg) -> Sentence:
     """Return this message with these arguments."""
     if not args:
         return _bare(id_)
-    kept = {name: _part(arg) for name, arg in args.items()}
+    kept = cast("dict[str, Part]", args)  # They are of this call alone.
+    for name, arg in args.items():
+        if not isinstance(arg, (str, int)):  # A union takes three times as long.
+            kept[name] = _part(arg)
     return Sentence(_rendered(ENGLISH, id_, kept), id_, kept)
 
 
@@ -194,13 +197,19 @@ def translated(document: Value, language: str) -> Value:
     return cast("Value", _translated(document, language))
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def _translated(told: object, language: str) -> object:
-    if isinstance(told, str):
+    if isinstance(told, Sentence):
         return in_language(told, language)
     if isinstance(told, dict):
-        # What stands for programs is the same in each language.
-        return {key: value if key == "messages" else _translated(value, language) for key, value in told.items()}
-    return [_translated(value, language) for value in told] if isinstance(told, list | tuple) else told
+        # Messages are for programs, and are the same in each language.
+        return {
+            key: value if type(value) in _PLAIN or key == "messages" else _translated(value, language)
+            for key, value in told.items()
+        }
+    return [_translated(value, language) for value in told] if isinstance(told, (list, tuple)) else told
 
 
 def language_of(wished: str) -> str:
@@ -219,10 +228,13 @@ def targets(target: str, language: str) -> tuple[str, ...]:
 
 def messages(**texts: str | Sequence[str]) -> dict[str, Message]:
     """Return the messages of those of these texts that are sentences; in a list with its place: `remarks[0]`."""
-    found: dict[str, str] = {}
+    found: dict[str, Message] = {}
     for name, told in texts.items():
-        found |= {name: told} if isinstance(told, str) else {f"{name}[{n}]": text for n, text in enumerate(told)}
-    return {key: message(text) for key, text in found.items() if isinstance(text, Sentence)}
+        if isinstance(told, Sentence):
+            found[name] = message(told)
+        elif not isinstance(told, str):
+            found |= {f"{name}[{n}]": message(text) for n, text in enumerate(told) if isinstance(text, Sentence)}
+    return found
 
 
 def message(said: Sentence) -> Message:
@@ -309,7 +321,7 @@ def _holds(part: object) -> bool:
 
 
 def _part(arg: Arg) -> Part:
-    if isinstance(arg, (str, int)):  # A union takes three times as long.
+    if isinstance(arg, (str, int)):
         return arg
     return arg.total_seconds() if isinstance(arg, timedelta) else [_part(each) for each in arg]
 

@@ -239,8 +239,8 @@ def _warnings(node: Node, container: Container | None) -> list[str]:
     if container is None:
         return []
     services = circle(node, container)
-    circles = [say("container.needs-in-a-circle", way=" → ".join(services))] * bool(services)
-    unread = [say("container.cannot-be-read", error=container.unread)] * bool(container.unread)
+    circles = [say("container.needs-in-a-circle", way=" → ".join(services))] if services else []
+    unread = [say("container.cannot-be-read", error=container.unread)] if container.unread else []
     units = [why] if (why := _without_unit(node, container)) else []
     return [one_line(warning) for warning in (*unread, *container.warnings, *units, *circles)]
 

@@ -47,10 +47,11 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
 def _broken(text: str, width: int, indent: str) -> Iterator[str]:
     line, place, is_begun, is_first = "", 0, False, True
     for piece in filter(None, re.findall(_PIECES, text)):
-        if is_begun and place + columns_of(piece.rstrip()) > width:
+        size = columns_of(piece)
+        if is_begun and place + size > width and place + columns_of(piece.rstrip()) > width:
             yield line.rstrip()
             line, place, is_begun, is_first = indent, columns_of(indent), False, False
         if is_begun or is_first or not piece.isspace():
-            line, place = line + piece, place + columns_of(piece)
+            line, place = line + piece, place + size
             is_begun = is_begun or not piece.isspace()
     yield line.rstrip()

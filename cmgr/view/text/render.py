@@ -4,14 +4,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import NamedTuple
 
-from cmgr.sentences.sentence import ENGLISH, Arg, in_language, say
+from cmgr.sentences.sentence import ENGLISH, Arg, Sentence, in_language, say
 from cmgr.view.text.columns import broken, columns_of, filled
 from cmgr.words import one_line
 
 WIDTH = 80
 GAP = "  "
+_SECOND = timedelta(seconds=1)
 _ALMOST = timedelta(milliseconds=999)
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 LEAST = 16  # A last column narrower than this is hard to read.
@@ -31,7 +33,7 @@ class Face(NamedTuple):
 
     def word(self, word: str) -> str:
         """Return a word of a document, such as a state, in the reader's language; as it is where that has none."""
-        return self.says("label.word", word=word)
+        return self.said(_word(word))
 
     def said(self, text: str) -> str:
         """Return a sentence in the reader's language."""
@@ -45,15 +47,15 @@ class Face(NamedTuple):
 
     def is_ahead(self, at: str) -> bool:
         """Return whether it is more than a second from now."""
-        return datetime.fromisoformat(at) - self.now > timedelta(seconds=1)
+        return datetime.fromisoformat(at) - self.now > _SECOND
 
     def ago(self, at: str) -> str:
         """Return how far from now: `12 s ago`, `in 3 min`."""
         away = self.now - datetime.fromisoformat(at)
-        if self.is_ahead(at):
+        if away < -_SECOND:
             # A deadline of 2 h that was just set is in 2 h, not in 1 h 59 min.
-            return self.says("label.ahead", length=_rough(-away + _ALMOST))
-        return self.says("label.ago", length=_rough(away)) if away >= timedelta(seconds=1) else self.word("now")
+            return self.said(_ahead(_rough(-away + _ALMOST)))
+        return self.said(_ago(_rough(away))) if away >= _SECOND else self.word("now")
 
     def local(self, text: str) -> str:
         """Return the text with the times in it as local ones."""
@@ -62,6 +64,21 @@ class Face(NamedTuple):
     def when(self, at: str | None) -> str:
         """Return both: `14:03:12, 12 s ago`; nothing for None."""
         return "" if at is None else self.says("label.when", clock=self.clock(at), ago=self.ago(at))
+
+
+@lru_cache(256)  # The rows of a table have few different ones.
+def _word(word: str) -> Sentence:
+    return say("label.word", word=word)
+
+
+@lru_cache(256)
+def _ahead(length: timedelta) -> Sentence:
+    return say("label.ahead", length=length)
+
+
+@lru_cache(256)
+def _ago(length: timedelta) -> Sentence:
+    return say("label.ago", length=length)
 
 
 def _rough(length: timedelta) -> timedelta:
