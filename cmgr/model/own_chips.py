@@ -121,6 +121,8 @@ def _with_former(users: Sequence[Container]) -> tuple[Container, ...]:
 
 
 def _moved_by_slot(node: Node, container: Container) -> Chips:
+    if not node.slots:
+        return frozenset()
     slots = (node.slots[name] for name in slots_of(container) if name in node.slots)
     return frozenset(chip for slot in slots for chip in slot.given - slot.home)
 

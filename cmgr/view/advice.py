@@ -144,13 +144,12 @@ def overdue(node: Node, now: datetime) -> "list[shapes.Late]":
     found = [_stopping(node, hold, now) for _, hold in sorted(node.holds.items())]
     found += [_recovering(node, ring, now) for _, ring in sorted(node.rings.items())]
     found += [_starting(node, ring, now) for _, ring in sorted(node.rings.items())]
-    found += [_unread(node, container) for _, container in sorted(node.containers.items())]
+    unread = (container for container in node.containers.values() if container.unread)
+    found += [_unread(node, container) for container in sorted(unread, key=lambda container: container.key)]
     return [warning for warning in found if warning is not None]
 
 
-def _unread(node: Node, container: Container) -> "shapes.Late | None":
-    if not container.unread:
-        return None
+def _unread(node: Node, container: Container) -> "shapes.Late":
     error = one_line(container.unread)
     if not container.running:
         text = say("late.unread-down", error=error)

@@ -57,7 +57,9 @@ def _unchecked(node: Node, container: Container) -> tuple[str, str]:
 
 def troubles(node: Node) -> Iterator[Trouble]:
     """Yield the containers whose own check does not run any more, and those that may have lost their chips."""
-    for key, container in sorted(node.containers.items()):
+    known = node.containers.items()
+    told = [(k, c) for k, c in known if c.running and (c.kept.denied or c.kept.lost or c.unchecked is not None)]
+    for key, container in sorted(told, key=lambda each: each[0]):
         yield from _reach(node, container)
         why, what = _unchecked(node, container)
         if why and container.enabled:

@@ -70,7 +70,9 @@ def away(node: Node, container: Container) -> str:
 
 def of_container(node: Node, container: Container | None) -> list[Slot]:
     """Return the slots that the container is on, of those that there are."""
-    return [node.slots[name] for name in slots_of(container) if name in node.slots] if container is not None else []
+    if container is None or not node.slots:
+        return []
+    return [node.slots[name] for name in slots_of(container) if name in node.slots]
 
 
 def troubles(node: Node) -> Iterator[Trouble]:
@@ -91,8 +93,10 @@ def _short(node: Node) -> Iterator[Trouble]:
                 TroubleKind.FEWER_CHIPS, f"slot {name}", text, why, what, slot.since,
                 chips=tuple(sorted(slot.chips)), containers=names,
             )  # fmt: skip
-    for key, container in sorted(node.containers.items()):
-        if container.running and container.made_for and len(container.kept.chips) < len(home_of(node, container)):
+    others = (key for key, container in node.containers.items() if container.running and container.made_for)
+    for key in sorted(others):
+        container = node.containers[key]
+        if len(container.kept.chips) < len(home_of(node, container)):
             what = _on_all(meant(node, key), whole_for(node, container)) or "cmgr chips"
             text = say("slot.container-runs", name=titled(node, key), how=away(node, container))
             yield Trouble(

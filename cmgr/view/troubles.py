@@ -411,7 +411,8 @@ def _slow(node: Node) -> Iterator[Trouble]:
 
 
 def _hanging(node: Node) -> Iterator[Trouble]:
-    for key, container in sorted(node.containers.items()):
+    for key in sorted(node.hangs.keys() & node.containers.keys()):
+        container = node.containers[key]
         hang, unit = hang_of(node, container), unit_of(node, container)
         healing = node.healings.get(unit.key if unit is not None else key)
         if hang is not None and hang.key == key and not (healing is not None and healing.ails):

@@ -21,7 +21,7 @@ def columns_of(text: str) -> int:
     return sum(map(_columns_of, text))
 
 
-@lru_cache(4096)  # As many as there are in a page of any language.
+@lru_cache(1024)  # A page of Chinese has fewer different ones.
 def _columns_of(letter: str) -> int:
     return 0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1
 
