@@ -9,6 +9,7 @@ from functools import lru_cache
 from unicodedata import combining, east_asian_width
 
 _WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
+_BLANKS = dict.fromkeys(map(ord, "\n\v\f\r"), " ")
 _OPENING, _CLOSING = "（《「『【“", "，。、；：？\uff01）》」』】”%"
 _PIECES = rf"\s+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}]+)?[{_CLOSING}]*"
 """Each stays on one line: a wide letter or a narrow word, with the signs that do not stand apart from it. To compile it
@@ -37,14 +38,28 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
     if columns <= width and text.isprintable():
         return [text.rstrip()]
     if columns == len(text):
-        import textwrap
-
-        found = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        return found or [""]
-    return [*_broken(text, width, indent)]
+        return _between_words(text.expandtabs().translate(_BLANKS), width, indent)
+    return [*_between_letters(text, width, indent)]
 
 
-def _broken(text: str, width: int, indent: str) -> Iterator[str]:
+def _between_words(text: str, width: int, indent: str) -> list[str]:
+    # textwrap takes a text apart word by word, which takes ten times as long.
+    lines, rest, before = list[str](), text, ""
+    while len(before) + len(rest) > width:
+        blanks = len(rest) - len(rest.lstrip(" "))
+        end = rest.rfind(" ", blanks, max(width - len(before) + 1, 0))
+        if end < 0 and blanks:
+            rest = rest[blanks:]  # The first word does not fit behind them.
+            continue
+        end = end if end >= 0 else rest.find(" ")
+        if end < 0:
+            break
+        lines.append(before + rest[:end].rstrip())
+        rest, before = rest[end:].lstrip(" "), indent
+    return [*lines, (before + rest).rstrip()] if rest or not lines else lines
+
+
+def _between_letters(text: str, width: int, indent: str) -> Iterator[str]:
     line, place, is_begun, is_first = "", 0, False, True
     for piece in filter(None, re.findall(_PIECES, text)):
         size = columns_of(piece)

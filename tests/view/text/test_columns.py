@@ -40,3 +40,13 @@ def test_the_columns_of_a_table_stand_below_each_other_whatever_letters_they_hav
     places = [columns_of(line[: line.index(word)]) for line, word in zip(lines, ("状", "运", "停"), strict=True)]
     assert places == [10, 10, 10]
     assert aligned([("故障码", "x"), ("id", "y")]) == ["故障码  x", "id      y"]
+
+
+def test_a_text_in_english_is_broken_between_its_words_alone() -> None:
+    assert broken("a container  is stopped", 13, "  ") == ["a container", "  is stopped"]
+    assert broken("  one two", 5, " ") == ["  one", " two"]
+    assert broken("   0123456789 is longer", 8, "  ") == ["0123456789", "  is", "  longer"]
+    assert broken("one\ttwo\nthree   ", 9) == ["one", "two three"]
+    assert broken("0123456789", 4) == ["0123456789"]
+    assert broken("one     ", 4, "    ") == ["one"]
+    assert broken("     ", 2) == [""]
