@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cmgr.errors import BadRequest, CmgrError, ConfigError, NotThere, StoreError, Unsure
 from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.sentences.sentence import CHINESE, in_language, say
 from cmgr.service.door.client import get, order
 from cmgr.service.door.control import THREADS, ControlServer
 from cmgr.service.door.http.talk import BODY_LIMIT, HEAD_LIMIT
@@ -207,6 +208,16 @@ def test_a_service_that_is_not_well_says_what_ails_it(path: Path) -> None:
         health = asked(path, "GET", "/v1/health")
     troubles = ["the database cannot be written: disk full"]
     assert (health.status, health.value) == (503, {"healthy": False, "state": "degraded", "troubles": troubles})
+
+
+def test_what_ails_it_is_said_in_the_language_that_is_asked_for(path: Path) -> None:
+    ill = Trouble(TroubleKind.DATABASE, "", say("trouble.roles"))
+    server = ControlServer(path, table(Own("degraded", "sim", (), troubles=(ill,))), group=NO_GROUP)
+    server.start()
+    with closing(server):
+        told = [asked(path, "GET", f"/v1/health{query}").value["troubles"] for query in ("", "?lang=zh")]
+    assert told == [[ill.text], [in_language(ill.text, CHINESE)]]
+    assert told[0] != told[1]
 
 
 @pytest.mark.usefixtures("server")

@@ -106,6 +106,6 @@ def _answered(routes: tuple[Route, ...], method: str, target: str, body: bytes, 
             case Stream() | Page():
                 pass
             case Unwell() as told:
-                as_json(503, told.value)
+                as_json(503, translated(told.value, language_in(found.args)))
             case told:
                 as_json(200, translated(told, language_in(found.args)))

@@ -161,7 +161,7 @@ class Server:
             case Page():
                 return Reply(200, answer.body, answer.kind or found.route.kind, answer.headers)
             case Unwell():
-                return as_json(503, answer.value)
+                return as_json(503, translated(answer.value, language_in(found.args)))
             case _:
                 told = translated(answer, language_in(found.args))
                 return as_json(200, told, *([("ETag", tag)] if tag is not None else []))
