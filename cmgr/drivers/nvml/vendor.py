@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.host.host import host_of
 from cmgr.sentences.sentence import say
 from cmgr.vendor import Given, OpenUnits, Place, Vendor
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
 def _open(config: "Config", units: OpenUnits | None) -> "NvmlDriver":
     from cmgr.drivers.nvml import driver
+    from cmgr.host.host import host_of  # Not before: every service loads this module, most for another driver's sake.
 
     place = driver.Place(Path(config.state_dir), units, host_of(config.systemd.bus))
     boot = config.policy().reset.boot
@@ -31,6 +31,7 @@ def _places(config: "Config") -> Iterable[Place]:
 
 def _give_back(config: "Config", units: OpenUnits) -> Iterable[Given]:
     from cmgr.drivers.nvml.resetting.giving_back import give_back
+    from cmgr.host.host import host_of
 
     return give_back(config.drivers.nvml, Path(config.state_dir), units, host_of(config.systemd.bus))
 

@@ -1,21 +1,24 @@
 """Chips of any maker, as the rest of cmgr knows them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmgr.drivers.tool import kept
 from cmgr.drivers.tool.settings import Tool
-from cmgr.host.host import host_of
-from cmgr.vendor import OpenUnits, Place, Vendor
+from cmgr.vendor import Notation, OpenUnits, Place, Vendor
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.drivers.tool.driver import ToolDriver
+    from cmgr.model.values.faults import FaultCode
+    from cmgr.model.values.handling.catalog import Entry
+
+# Every service loads this module, most for another driver's sake: what only this one needs is loaded where it is used.
 
 
 def _open(config: "Config", _units: OpenUnits | None) -> "ToolDriver":
     from cmgr.drivers.tool import driver
+    from cmgr.host.host import host_of
 
     place = driver.Around(Path(config.state_dir), host_of(config.systemd.bus))
     return driver.ToolDriver(config.drivers.tool, config.sweep, config.resync, place)
@@ -35,6 +38,18 @@ def _places(config: "Config") -> Iterable[Place]:
             yield Place(path, "tool.program")
 
 
+def _codes(config: "Config") -> "Mapping[FaultCode, Entry]":
+    from cmgr.drivers.tool import kept
+
+    return kept.codes(Path(config.state_dir))
+
+
+def _notations(config: "Config") -> tuple[Notation, ...]:
+    from cmgr.drivers.tool import kept
+
+    return kept.notations(Path(config.state_dir))
+
+
 VENDOR = Vendor(
     name="tool",
     chips="tool",
@@ -45,6 +60,6 @@ VENDOR = Vendor(
     open=_open,
     places=_places,
     page="drivers",
-    codes=lambda config: kept.codes(Path(config.state_dir)),
-    notations=lambda config: kept.notations(Path(config.state_dir)),
+    codes=_codes,
+    notations=_notations,
 )
