@@ -27,25 +27,26 @@ Measured = Mapping[ChipId, Mapping[str, float | str]]
 class _Readings:
     """A metric's samples: the values of each chip whose names have this form, which a driver chose to measure.
 
-    Each group of the form is a label; `plain` is the label where the name has none. `factor` makes base units.
+    The form is compiled by the first scrape that has values, if there is one: `re` remembers it. Each group of it is a
+    label; `plain` is the label where the name has none. `factor` makes base units.
     """
 
-    form: re.Pattern[str]
+    form: str
     plain: str
     factor: float
 
     def __call__(self, look: Look) -> Samples:
         for chip, values in sorted(look.measured.items()):
             for name, value in values.items():
-                found = self.form.fullmatch(name)
+                found = re.fullmatch(self.form, name)
                 if found and isinstance(value, float | int):
                     yield (str(chip), *(label or self.plain for label in found.groups())), value * self.factor
 
 
 def _metric(name: str, text: str, form: str, plain: str = "", factor: float = 1.0) -> Metric:
     kind = Kind.COUNTER if name.endswith("_total") else Kind.GAUGE
-    named = re.compile(form)
-    return Metric(name, kind, text, ("chip", *named.groupindex), _Readings(named, plain, factor))
+    labels = re.findall(r"\(\?P<(\w+)>", form)
+    return Metric(name, kind, text, ("chip", *labels), _Readings(form, plain, factor))
 
 
 MEASURED = tuple(_metric(**row) for row in json.loads(Path(__file__).with_name("measured.json").read_text()))
