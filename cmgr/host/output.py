@@ -1,9 +1,11 @@
 """The output of a program, of which no more than its end is kept, whatever it writes."""
 
-import ctypes
 import os
 import select
 import time
+from contextlib import suppress
+
+from cmgr.loading import whole
 
 OUTPUT = 4096
 """So many bytes of it are kept, the last ones."""
@@ -71,9 +73,13 @@ class Memory:
         """Drop all but the end of what is there. Bytes keep their places, so that whoever writes does not notice."""
         end = os.fstat(self.file).st_size - OUTPUT
         if end - self._dropped > _ROOM:
-            size = ctypes.c_int64(end)
-            ctypes.CDLL(None).fallocate(self.file, _KEEP_SIZE | _PUNCH_HOLE, ctypes.c_int64(0), size)
-            self._dropped = end
+            # Hardly any program writes so much. Where no file can be opened to load it, a later look drops it.
+            with suppress(ImportError, OSError), whole():
+                import ctypes
+
+                size = ctypes.c_int64(end)
+                ctypes.CDLL(None).fallocate(self.file, _KEEP_SIZE | _PUNCH_HOLE, ctypes.c_int64(0), size)
+                self._dropped = end
 
     def text(self) -> str:
         """Return the end of all that was written."""
