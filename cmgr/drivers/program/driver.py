@@ -15,6 +15,7 @@ Rules:
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +31,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, rings_of
 from cmgr.model.values.messages.facts import ChipsListed, ReadNeeded, Remarked
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact, SoftFault
+from cmgr.sentences import sentence
 from cmgr.sentences.sentence import because, chained, say
 
 READ_SECONDS = 5.0
@@ -242,6 +244,9 @@ class ProgramDriver:
                 self._coming = link
             if self._closed:
                 link.kill()
+            # What it says is looked through in Chinese, too: what that takes is read while the program begins.
+            with suppress(OSError):
+                sentence.catalog(sentence.CHINESE)
             answer.come.wait()
         finally:
             self._began = self._coming = None
