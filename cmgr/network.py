@@ -8,7 +8,8 @@ import http.client
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -64,6 +65,52 @@ class NoAnswer(CmgrError):
         self.why = why
 
 
+class _Guard:
+    """Ends calls that take too long, all of them on one thread; that ends when the last one's time is over.
+
+    A thread for each call was most of what asking a service cost.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ends: dict[object, tuple[float, Callable[[], None]]] = {}
+        self._wakes = 0.0
+        self._runs = False
+
+    @contextmanager
+    def over(self, seconds: float, end: Callable[[], None]) -> Iterator[None]:
+        """Call `end`, which must not block, if what is done within takes longer; once it is done, never."""
+        call, at = object(), time.monotonic() + seconds
+        with self._changed:
+            if not self._runs:
+                self._wakes = at
+                threading.Thread(target=self._run, name="guard", daemon=True).start()
+                self._runs = True
+            elif at < self._wakes:
+                self._wakes = at
+                self._changed.notify()
+            self._ends[call] = at, end
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._ends.pop(call, None)
+
+    def _run(self) -> None:
+        with self._changed:
+            while self._runs:
+                if (left := self._wakes - time.monotonic()) > 0:
+                    self._changed.wait(left)
+                    continue
+                for call in [call for call, (at, _) in self._ends.items() if at <= self._wakes]:
+                    self._ends.pop(call)[1]()
+                self._wakes = min((at for at, _ in self._ends.values()), default=0.0)
+                self._runs = bool(self._ends)
+
+
+_guard = _Guard()
+
+
 @contextmanager
 def bounded(client: Client, seconds: float) -> Iterator[threading.Event]:
     """Cut what is done within after so many seconds, and yield what is set by then. Raises `NoAnswer`."""
@@ -74,17 +121,13 @@ def bounded(client: Client, seconds: float) -> Iterator[threading.Event]:
         over.set()  # Before whoever reads there wakes.
         cut(client)
 
-    guard = threading.Timer(seconds, end)
-    guard.daemon = True
-    guard.start()
     try:
-        yield over
+        with _guard.over(seconds, end):
+            yield over
     except FAILURES as error:
         if over.is_set() or isinstance(error, TimeoutError):
             raise NoAnswer(f"no answer within {seconds:g} s", TimeoutError()) from None
         raise NoAnswer(plainly(error), error) from None
-    finally:
-        guard.cancel()
 
 
 def cut(client: Client) -> None:
