@@ -13,7 +13,7 @@ def main() -> int:
     if sys.argv[1:] in (["version"], ["--version"]):
         sys.stdout.write(f"cmgr {__version__}\n")
         return 0
-    # What is loaded stays. To look through all of it for garbage, again and again, takes a sixteenth of a start.
+    # To look through all that is loaded for garbage, again and again, takes a sixteenth of a start; and it stays.
     gc.set_threshold(700, 1000)
     from cmgr.shortcut import drives, shown
 

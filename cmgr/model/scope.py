@@ -10,7 +10,7 @@ from cmgr.model.own_chips import replaced
 from cmgr.model.sparing import Obstacle, Users, veto_of, wait_of
 from cmgr.model.units import is_covered, is_left_behind, is_of, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
-from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level
+from cmgr.model.values.faults import PROGRAMS, Fault, FaultClass, FaultCode, Handling, Level, gravest_first
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.lookup import Indexed, kept
@@ -27,17 +27,13 @@ from cmgr.words import stamp
 
 def active_faults(node: Node, chip: ChipId) -> list[Fault]:
     """Return the chip's active faults, gravest first."""
-    return _gravest_first(node.faults.get(chip, {}).values())
-
-
-def _gravest_first(faults: Iterable[Fault]) -> list[Fault]:
-    return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
+    return gravest_first(node.faults.get(chip, {}).values())
 
 
 def grave_faults(node: Node, chip: ChipId) -> list[Fault]:
     """Return the active faults that speak against the chip."""
     known, least = node.faults.get(chip, {}).values(), Level.RestartRequest  # A storm leaves many that do not.
-    return _gravest_first(f for f in known if f.level >= least and not f.spares_others)
+    return gravest_first(f for f in known if f.level >= least and not f.spares_others)
 
 
 def blocking_faults(node: Node, chip: ChipId) -> list[Fault]:
@@ -82,7 +78,7 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
     """Return the faults that make or keep an episode: active, of a handled level, on a chip not isolated."""
     if not any(map(node.faults.get, ring.chips)):
         return []
-    return _gravest_first(
+    return gravest_first(
         fault
         for chip in ring.chips
         if chip not in node.isolations and chip in node.faults
@@ -374,9 +370,8 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
         return False
     if container.exit is None or since is None:
         return False
-    if not container.exit.by_itself and not (
-        container.kept.wanted and ended_with_daemon(node, container.key, container.exit)
-    ):
+    with_daemon = container.kept.wanted and ended_with_daemon(node, container.key, container.exit)
+    if not container.exit.by_itself and not with_daemon:
         return False
     if container.kept.seen is None:
         return False  # The last life's knowledge is perhaps long out of date.

@@ -244,7 +244,7 @@ class ProgramDriver:
                 self._coming = link
             if self._closed:
                 link.kill()
-            # What it says is looked through in Chinese, too: what that takes is read while the program begins.
+            # Its sentences are looked through in Chinese, too: that catalog is read while the program begins.
             with suppress(OSError):
                 sentence.catalog(sentence.CHINESE)
             answer.come.wait()

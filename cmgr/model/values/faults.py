@@ -1,6 +1,6 @@
 """Faults: what they are, how grave, and which are active."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, NewType
@@ -168,6 +168,10 @@ class Fault:
     @property
     def active(self) -> bool:
         return self.cleared is None
+
+
+def gravest_first(faults: Iterable[Fault]) -> list[Fault]:
+    return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 
 
 @dataclass(frozen=True, slots=True)
