@@ -304,7 +304,7 @@ def install(plan: Plan) -> None:
     points = Points(plan)
     opening: Mapping[tuple[object, str], Callable[..., Any]] = {
         (daemon, "open_store"): lambda made: wrap_store(made, points, plan),
-        (daemon, "open_runtimes"): lambda made: tuple(wrap_runtime(runtime, points) for runtime in made),
+        (tellers, "open_runtimes"): lambda made: tuple(wrap_runtime(runtime, points) for runtime in made),
         (tellers, "open_systemd"): lambda made: wrap_runtime(made, points),
     }
     for (module, name), wrap in opening.items():
