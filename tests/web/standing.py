@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tests.running import reaper
 from tests.support.browser import Scheme, chromium, opened
 from tests.support.page import Web
+from tests.support.waiting import PATIENCE
 from tests.web.scene import AT, Scene, door
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def visit(browser: "Browser", web: Web, place: str, width: int, scheme: Scheme, 
         viewport={"width": width, "height": 900}, color_scheme=scheme, locale=locale, timezone_id="UTC",
         reduced_motion="reduce",
     )  # fmt: skip
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     page.clock.set_fixed_time(AT)
     page.goto(f"http://{web.address}/#t=any")

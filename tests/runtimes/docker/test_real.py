@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -198,6 +199,12 @@ def test_a_death_before_the_watching_began_is_known_from_what_docker_remembers(w
     assert listed.exit.asked
 
 
+def _told_by_new(world: DockerWorld) -> dict[str, tuple[bool, bool]]:
+    # One that has looked at a container before its lock was held says what it knows.
+    with closing(DockerRuntime(world.dockerd.socket, Limits(look=1))) as impatient:
+        return {c.name: (c.running, bool(c.unread)) for c in impatient.list()}
+
+
 def test_one_that_hangs_hides_no_other(world: DockerWorld) -> None:
     hangs, _ = world.create("hangs"), world.create("other", chips="1")
     process = world.client.inspect_container(hangs.id)["State"]["Pid"]
@@ -206,10 +213,7 @@ def test_one_that_hangs_hides_no_other(world: DockerWorld) -> None:
     killing = threading.Thread(target=world.client.kill, args=(hangs.id,))
     try:
         killing.start()  # Docker holds the container's lock until its shim has answered.
-        impatient = DockerRuntime(world.dockerd.socket, Limits(look=1))
-        told = {"hangs": (True, True), "other": (True, False)}
-        eventually(lambda: {c.name: (c.running, bool(c.unread)) for c in impatient.list()} == told)
-        impatient.close()
+        eventually(lambda: _told_by_new(world) == {"hangs": (True, True), "other": (True, False)})
     finally:
         os.kill(shim, signal.SIGCONT)
         killing.join()
