@@ -200,7 +200,7 @@ def test_a_death_before_the_watching_began_is_known_from_what_docker_remembers(w
 
 
 def _told_by_new(world: DockerWorld) -> dict[str, tuple[bool, bool]]:
-    # One that has looked at a container before its lock was held says what it knows.
+    # The same one, asked again, would go on saying what it knew before Docker held the lock.
     with closing(DockerRuntime(world.dockerd.socket, Limits(look=1))) as impatient:
         return {c.name: (c.running, bool(c.unread)) for c in impatient.list()}
 
