@@ -14,7 +14,7 @@ def main() -> int:
         sys.stdout.write(f"cmgr {__version__}\n")
         return 0
     # To look through all that is loaded for garbage, again and again, takes a sixteenth of a start; and it stays.
-    gc.set_threshold(700, 1000)
+    gc.set_threshold(gc.get_threshold()[0], 1000)
     from cmgr.shortcut import drives, shown
 
     if sys.argv[1:2] == ["run"] and drives(sys.argv[2:]):

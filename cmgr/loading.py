@@ -1,5 +1,6 @@
 """Loading libraries into the service: when perhaps no file can be opened, and without what it never needs of them."""
 
+import gc
 import inspect
 import sys
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
+
+from cmgr import frozen
 
 
 @contextmanager
@@ -28,6 +31,14 @@ def whole() -> Iterator[None]:
 def _is_left(name: str) -> bool:
     package = name.rpartition(".")[0]
     return bool(package) and package not in sys.modules
+
+
+def settled() -> None:
+    """Say that all is loaded: no fault waits for the compiler from now on, nor for the collector."""
+    frozen.finish()
+    # Objects that live now live to the end: the collector need not look at them again and again.
+    gc.freeze()
+    gc.set_threshold(gc.get_threshold()[0], 10)  # Python's own, which `__main__` put off.
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The service from start to end: build everything from the configuration, serve, take it down in reverse order."""
 
-import gc
 import os
 import signal
 import sys
@@ -13,13 +12,14 @@ from socket import gethostname
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
-from cmgr import __version__, frozen
+from cmgr import __version__
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.machine.pretended import Pretended
 from cmgr.errors import ConfigError, DriverError
 from cmgr.frozen import replace
 from cmgr.host.host import host_of, unstarted
+from cmgr.loading import settled
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.messages.facts import CalendarRead, Event, Fact, Reconfigured, Restarted
 from cmgr.model.values.node import SYSTEMD, only_covers
@@ -228,11 +228,7 @@ class Service:
 
     def _settle(self) -> None:
         """Do what nobody has to wait for when the service begins."""
-        # The first fault has to wait for no compiler.
-        frozen.finish()
-        # Objects that live now live to the end: the collector need not look at them again and again.
-        gc.freeze()
-        gc.set_threshold(700, 10)
+        settled()
         self._database.examine()
 
     def _tick(self) -> timedelta:

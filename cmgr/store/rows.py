@@ -254,14 +254,12 @@ def _columns(name: str, hint: Any, path: str, get: Callable[[Any], Any] = _same)
 def _put_of(get: Callable[[Any], Any], form: Form) -> Callable[[Any], Any]:
     """Return how to make a cell of what has that in it which `get` finds."""
     put = form.put
-    if form.kind == "INTEGER" and put is _same:
-        put = number
+    if not form.kind:
+        put = _after(_listed, put)
+    elif form.kind == "INTEGER":
+        put = number if put is _same else _after(number, put)
     elif form.kind == "TEXT" and put is _same:
         put = text
-    elif form.kind == "INTEGER":
-        put = _after(number, put)
-    elif not form.kind:
-        put = _after(_listed, put)
     if get is _same:
         return put
     return get if put is _same else _after(_unless_none(put), get)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from cmgr.model.scope import hang_of, holds_on, why_idle
@@ -56,16 +57,19 @@ def _unchecked(node: Node, container: Container) -> tuple[str, str]:
 
 
 def troubles(node: Node) -> Iterator[Trouble]:
-    """Yield the containers whose own check does not run any more, and those that may have lost their chips."""
-    known = node.containers.items()
-    told = [(k, c) for k, c in known if c.running and (c.kept.denied or c.kept.lost or c.unchecked is not None)]
-    for key, container in sorted(told, key=lambda each: each[0]):
-        yield from _reach(node, container)
-        why, what = _unchecked(node, container)
-        if why and container.enabled:
-            text, chips = say("heal.nobody-knows", name=titled(node, key)), tuple(sorted(container.kept.chips))
-            about, names = "/".join(key), (container.name,)
-            yield Trouble(TroubleKind.BLIND, about, text, why, what, container.unchecked, chips=chips, containers=names)
+    """Return the containers whose own check does not run any more, and those that may have lost their chips."""
+    # Few have any: these are put in order, and not all.
+    found = {key: told for key, container in node.containers.items() if (told := [*_troubles(node, container)])}
+    return chain.from_iterable(found[key] for key in sorted(found))
+
+
+def _troubles(node: Node, container: Container) -> Iterator[Trouble]:
+    yield from _reach(node, container)
+    why, what = _unchecked(node, container)
+    if why and container.enabled:
+        text, chips = say("heal.nobody-knows", name=titled(node, container.key)), tuple(sorted(container.kept.chips))
+        about, names = "/".join(container.key), (container.name,)
+        yield Trouble(TroubleKind.BLIND, about, text, why, what, container.unchecked, chips=chips, containers=names)
 
 
 def _reach(node: Node, container: Container) -> Iterator[Trouble]:

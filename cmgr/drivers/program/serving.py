@@ -4,7 +4,6 @@ It ends with the connection, but leaves no reset that is under way: the process 
 where its driver waits for it no more.
 """
 
-import gc
 import os
 import socket
 import threading
@@ -14,12 +13,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from cmgr import frozen, typed
+from cmgr import typed
 from cmgr.config.load import read_back
 from cmgr.config.settings import Config
 from cmgr.drivers.program import wire
 from cmgr.drivers.storms import PAUSE, Storms
 from cmgr.errors import CmgrError, DriverError
+from cmgr.loading import settled
 from cmgr.model.values.chips import ChipId, Share, rings_of
 from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
 from cmgr.ports import (
@@ -183,7 +183,7 @@ class Server:
 
     def _watch(self, _request: Request) -> Any:
         self._drives.watch(self._tell)
-        threading.Thread(target=_settle, name="settle", daemon=True).start()
+        threading.Thread(target=settled, name="settle", daemon=True).start()
 
     def _read(self, request: Request) -> Any:
         return typed.plain(self._drives.read(_chips(request["chips"])))
@@ -231,13 +231,6 @@ class Server:
         driver: object = self._driver
         troubles = driver.trouble() if isinstance(driver, Ailing) else ()
         return {"troubles": list(troubles), "stale": driver.stale() if isinstance(driver, Renewable) else ""}
-
-
-def _settle() -> None:
-    """Do what the service does when it has begun, too: no fault waits for the compiler, nor for the collector."""
-    frozen.finish()
-    gc.freeze()
-    gc.set_threshold(700, 10)
 
 
 def _chips(raw: Any) -> tuple[ChipId, ...]:

@@ -153,8 +153,8 @@ def normal_code(text: str) -> FaultCode | None:
     taken for a named one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
     """
     given = text.strip()
-    if len(given) == 8 and (match := _HEX.fullmatch(given)):  # As most drivers tell all of theirs.
-        return FaultCode(match[1].upper().rjust(8, "0")) if int(match[1], 16) else None
+    if len(given) == 8 and (code := _of_hex(given)):  # As most drivers tell all of theirs.
+        return code
     if is_reported(given) or _is_words(given):
         return FaultCode(given)
     if _NUMBER.fullmatch(given):
@@ -164,10 +164,12 @@ def normal_code(text: str) -> FaultCode | None:
         return FaultCode(f"{name} {named[2]}")
     if alarm := _ALARM.fullmatch(given):
         return FaultCode(f"ALM-0x{alarm[1].upper()}")
+    return _of_hex(given)
+
+
+def _of_hex(given: str) -> FaultCode | None:
     match = _HEX.fullmatch(given)
-    if match is None or int(match[1], 16) == 0:
-        return None
-    return FaultCode(match[1].upper().rjust(8, "0"))
+    return FaultCode(match[1].upper().rjust(8, "0")) if match and int(match[1], 16) else None
 
 
 Key = tuple[FaultClass, Handling]
