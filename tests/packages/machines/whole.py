@@ -5,19 +5,18 @@ It is slow, and shows what a container cannot: init's own mount namespace, its c
 
 import base64
 import json
-import platform
 import shlex
-import shutil
 import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.packages.machines.kernel import QEMU, debians, do, needed
 from tests.packages.machines.machine import PATH, Done, Machine
 from tests.support.daemons.daemon import CannotRun
 from tests.support.waiting import eventually
 
-QEMU, KERNEL, BUSYBOX = "qemu-system-x86_64", "linux-image-cloud-amd64", "/bin/busybox"
+KERNEL = "linux-image-cloud-amd64"
 
 MODULES = ("virtio_pci", "virtio_blk", "ext4")
 
@@ -69,11 +68,7 @@ class WholeMachine(Machine):
 
     def __init__(self, root: Path, folder: Path, *parameters: str) -> None:
         """With these parameters of the kernel. Raises `CannotRun`."""
-        if platform.machine() != "x86_64":
-            raise CannotRun("it runs the package of this machine, and only one of x86_64 is emulated")
-        for program in (QEMU, "cpio", "depmod", "mke2fs"):
-            if shutil.which(program) is None:
-                raise CannotRun(f"there is no {program}")
+        needed()
         super().__init__("whole", root, {})
         self._folder = folder
         self._parameters = ("console=ttyS0", "quiet", "panic=1", "systemd.mask=serial-getty@ttyS0.service", *parameters)
@@ -82,9 +77,9 @@ class WholeMachine(Machine):
 
     def boot(self) -> None:
         """Boot, and wait until systemd has started everything. Raises `CannotRun`."""
-        kernel, first = self._kernel(), self._folder / "first"
+        kernel, first = debians(KERNEL, self._folder, MODULES, FIRST)
         disk, line, said = self._folder / "disk", self._folder / "line", self._folder / "console"
-        _do("mke2fs", "-q", "-t", "ext4", "-d", str(self.root), str(disk), "3G")
+        do("mke2fs", "-q", "-t", "ext4", "-d", str(self.root), str(disk), "3G")
         words = [
             QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1500", "-nographic", "-no-reboot",
             "-nic", "none", "-monitor", "none", "-kernel", str(kernel), "-initrd", str(first),
@@ -115,31 +110,6 @@ class WholeMachine(Machine):
         (units / "cmgr.service.d/slow.conf").write_text(SLOW)
         (units / "multi-user.target.wants").mkdir(parents=True, exist_ok=True)
         (units / "multi-user.target.wants/agent.service").symlink_to("../agent.service")
-
-    def _kernel(self) -> Path:
-        """Return Debian's kernel for virtual machines, of which nothing is installed here, beside its first root."""
-        told = _do("apt-cache", "depends", KERNEL)
-        (wanted,) = [line.split()[-1] for line in told.splitlines() if "Depends: linux-image" in line]
-        _do("apt-get", "-qq", "-oAPT::Sandbox::User=root", "download", wanted, where=self._folder)
-        (package,) = self._folder.glob("linux-image*.deb")
-        tree, first = self._folder / "kernel", self._folder / "root"
-        _do("dpkg-deb", "--extract", str(package), str(tree))
-        (version,) = [each.name for each in (tree / "lib/modules").iterdir()]
-        _do("depmod", "-b", str(tree), version)
-        (first / "bin").mkdir(parents=True)
-        shutil.copy(BUSYBOX, first / "bin/busybox")
-        needed = [file for name in MODULES for file in _needed(tree, version, name)]
-        for file in needed:
-            shutil.copy(file, first)
-        (first / "init").write_text(FIRST.format(modules=" ".join(file.name for file in dict.fromkeys(needed))))
-        (first / "init").chmod(0o755)
-        _do(
-            "sh",
-            "-c",
-            f"find . | cpio --quiet -o -H newc | gzip -1 >{shlex.quote(str(self._folder / 'first'))}",
-            where=first,
-        )
-        return next((tree / "boot").glob("vmlinuz-*"))
 
     def run(self, *command: str, user: str = "", within: float = 600) -> Done:
         assert self._line is not None
@@ -180,20 +150,3 @@ class WholeMachine(Machine):
             self._process.kill()
             self._process.wait()
         self._line = self._process = None
-
-
-def _needed(tree: Path, version: str, module: str) -> list[Path]:
-    """Return the files of a module and of those that it needs, the first to be loaded first; none if it is built in."""
-    folder = tree / "lib/modules" / version
-    for line in (folder / "modules.dep").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        if Path(name).name.partition(".")[0] == module:
-            return [folder / each for each in (*reversed(rest.split()), name)]
-    return []
-
-
-def _do(*command: str, where: Path | None = None) -> str:
-    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise CannotRun(f"cannot make a machine: {command[0]}: {done.stderr.strip()[-400:]}")
-    return done.stdout
