@@ -22,7 +22,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-security reliability-stories reliability-parts reliability-hands reliability-fleet mutants fmt generated golden clean deb rpm repo release test-packages test-shipped test-newest test-fresh test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-crash reliability-host reliability-security reliability-stories reliability-parts reliability-hands reliability-fleet mutants fmt generated golden clean deb rpm repo release test-packages test-shipped test-newest test-fresh test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -150,17 +150,29 @@ recording: $(STAMP)
 	$(BIN)/python -m tests.docs.made.recording
 
 reliability: $(STAMP)
-	@sh tests/support/install.sh power
+	@sh tests/support/install.sh
 	$(BIN)/pytest $(SIDE_BY_SIDE)
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} $(BIN)/pytest tests/running
-	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
-		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs \
-		--ignore=tests/packages/whole
-	$(BIN)/python -m tests.support.figures build/reliability.json
+	$(MAKE) reliability-crash
+	$(MAKE) reliability-host
 	$(MAKE) reliability-stories
 	$(MAKE) reliability-hands
 	$(MAKE) reliability-fleet
 	$(MAKE) reliability-parts
+
+# Every point of every world.
+reliability-crash: $(STAMP)
+	@sh tests/support/install.sh
+	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_FIGURES=build/crash.json $(BIN)/pytest $(THREE_EACH) -m proof tests/crash
+	$(BIN)/python -m tests.support.figures build/crash.json crash
+
+# All proofs that have no part of their own.
+reliability-host: $(STAMP)
+	@sh tests/support/install.sh power
+	CMGR_SOAK=$${CMGR_SOAK:-10000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} CMGR_FIGURES=build/host.json \
+		$(BIN)/pytest -n 2 --dist loadfile -m proof \
+		$(addprefix --ignore=tests/,crash fleet/proofs packages/whole mutants)
+	$(BIN)/python -m tests.support.figures build/host.json
 
 # The attacks alone, whose figures docs/security.md has; they are part of the proofs above.
 reliability-security: $(STAMP)

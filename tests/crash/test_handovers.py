@@ -24,7 +24,7 @@ from tests.support.service import LATER, Service
 from tests.support.waiting import PATIENCE, eventually
 from tests.system.containers import Containers
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(7200)]
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from tests.support.daemons.dockerd import Dockerd
 from tests.support.daemons.systemd import Systemd
 from tests.support.figures import Figures
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(7200)
 
 LAYOUTS = pytest.mark.parametrize("layout", [SINGLE, RING], ids=lambda layout: layout.name)
 

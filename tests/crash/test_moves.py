@@ -24,7 +24,7 @@ from tests.support.service import Service
 from tests.support.waiting import eventually
 from tests.system.tasks import Tasks
 
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(7200)]
 
 HOME = 3
 

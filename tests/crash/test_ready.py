@@ -9,7 +9,7 @@ from tests.crash.worlds import ASKED, Docker
 from tests.support.daemons.dockerd import Dockerd
 from tests.support.figures import Figures
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(7200)]
 
 
 class Asked(Trial):

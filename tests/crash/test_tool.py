@@ -11,7 +11,7 @@ from tests.fakes.tool.standin import RESETS, Speaker
 from tests.support.figures import Figures
 from tests.support.service import Service, Setting
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(7200)
 
 
 class Spoken:

@@ -108,7 +108,7 @@ def lines(sections: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 def block(run: Run) -> str:
     """Return the run as the page shows it."""
-    told = ", ".join(f"{name} {value}" for name, value in run.machine.items())
+    told = ", ".join(f"{name} {value}" for name, value in run.machine.items() if value)
     tests = f"{run.passed} proofs passed, {run.failed} failed, {run.skipped} could not run there"
     rows = [f"| {s} | {what} | {n:,} |" for s, counted in run.sections.items() for what, n in counted.items()]
     return "\n".join([told, "", f"{tests}.", "", "| | | |", "|---|---|---:|", *rows])

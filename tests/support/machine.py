@@ -1,7 +1,8 @@
-"""The machine that figures were measured on, in words."""
+"""The machine that figures were measured on, in words, and what was measured."""
 
 import os
 import platform
+import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +18,15 @@ def described(more: Mapping[str, str]) -> dict[str, str]:
         "Python": platform.python_version(),
         **more,
         "cmgr": __version__,
+        "commit": commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
+
+
+def commit() -> str:
+    """Return the commit that the tree is of; where it is of none, as unpacked from an archive, nothing."""
+    asked = ("git", "rev-parse", "--short=8", "HEAD")
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _processor() -> str:

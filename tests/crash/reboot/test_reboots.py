@@ -25,7 +25,7 @@ from tests.crash.trial import Trial
 from tests.crash.worlds import RING, Place, Pretended, policy_of, witnessed
 from tests.support.figures import Figures
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(7200)]
 
 BOOT = "boot"
 

@@ -41,7 +41,7 @@ def test_the_reliability_page_has_a_place_for_them() -> None:
     assert "| Deaths | points killed at | 7 |" in page(AUDITED.read_text(), run, "security")
 
 
-@pytest.mark.parametrize("part", ["fleet", "machine"])
+@pytest.mark.parametrize("part", ["crash", "fleet", "machine"])
 def test_a_part_that_runs_on_its_own_has_its_own_place_there(part: str) -> None:
     text, run = RELIABILITY.read_text(), Run({"cmgr": "1"}, 1, 0, 0, {"Deaths": {"rounds": 7}})
     shown, began = page(text, run, part), f"<!-- proof: {part} -->"

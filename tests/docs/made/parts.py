@@ -21,6 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.machine import commit
+
 FILE, SUITE, NAME = "CMGR_PARTS", "CMGR_SUITE", "parts"
 PAGE = Path(__file__).parents[3] / "docs" / "parts.md"
 
@@ -122,9 +124,8 @@ def suite() -> str:
 def here() -> tuple[str, str, str, str]:
     """Return kernel, version of cgroups, date and commit of this run."""
     second = Path("/sys/fs/cgroup/cgroup.controllers").exists()
-    commit = subprocess.run(("git", "rev-parse", "--short=8", "HEAD"), capture_output=True, text=True, check=False)
     kernel, today = platform.release().partition("-")[0], datetime.now(UTC).strftime("%Y-%m-%d")
-    return kernel, "v2" if second else "v1", today, commit.stdout.strip()
+    return kernel, "v2" if second else "v1", today, commit()
 
 
 def add(rows: Iterable[Row]) -> None:
