@@ -2,13 +2,14 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from tests.crash import checks
+from tests.crash.copies import Copy, copied
 from tests.crash.matrix import Matrix
 from tests.crash.trial import Trial
 from tests.crash.worlds import PLACES, Chips, Layout, Place, Simulated, Stock
@@ -29,6 +30,12 @@ def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="cmgr-crash-"))
     yield made
     shutil.rmtree(made)
+
+
+@pytest.fixture
+def copies(folder: Path) -> Sequence[Copy]:
+    """The files on the disk after each commit of an episode, in their order."""
+    return copied(folder)
 
 
 @pytest.fixture

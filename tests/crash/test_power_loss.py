@@ -5,9 +5,8 @@ CMGR_CRASH_EVERY=1 tears the log at each place; without it at a third of them.
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from cmgr.model.values.node import Node
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from tests.crash import checks
+from tests.crash.copies import Copy, place
 from tests.crash.matrix import STRIDE
 from tests.crash.trial import Trial
-from tests.crash.worlds import RING, Place, Pretended, Simulated
 from tests.support.figures import Figures
 
 pytestmark = pytest.mark.alone
@@ -28,33 +27,6 @@ WAL_HEADER, FRAME_HEADER = 32, 24  # https://www.sqlite.org/fileformat2.html#the
 PAGE_SIZE = slice(8, 12)
 
 SECTION = "Power loss"
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """The files on the disk after a commit, and how long the log was then."""
-
-    folder: Path
-    log: int
-
-
-def place() -> Place:
-    return Place(0, RING, Pretended(RING, 0), Simulated(RING, 0))
-
-
-@pytest.fixture
-def copies(folder: Path) -> list[Copy]:
-    """The files on the disk after each commit of an episode, in their order."""
-    trial = Trial(place(), folder / "alive")
-    trial.copies = str(folder / "copies")
-    trial.play()
-    checks.all_is_well(trial)
-    found = [
-        Copy(each, (each / "state" / f"{NAME}-wal").stat().st_size) for each in sorted((folder / "copies").iterdir())
-    ]
-    assert len(found) > 8
-    assert all(a.log < b.log for a, b in pairwise(found)), "every commit made the log longer"
-    return found
 
 
 def torn(copy: Copy, at: int, to: Path, *, garbage: int | None = None) -> Path:
@@ -67,7 +39,9 @@ def torn(copy: Copy, at: int, to: Path, *, garbage: int | None = None) -> Path:
     return to
 
 
-def test_every_commit_whole_or_torn_leads_to_the_same_end(folder: Path, copies: list[Copy], figures: Figures) -> None:
+def test_every_commit_whole_or_torn_leads_to_the_same_end(
+    folder: Path, copies: Sequence[Copy], figures: Figures
+) -> None:
     whole = [copy.folder for copy in copies]
     # The last commit did not get there, or not all of it; nothing was ordered for it yet.
     draw = random.Random(1)  # noqa: S311
@@ -89,7 +63,7 @@ def test_every_commit_whole_or_torn_leads_to_the_same_end(folder: Path, copies: 
 
 
 def test_a_log_torn_anywhere_holds_exactly_the_commits_that_were_whole(
-    folder: Path, copies: list[Copy], figures: Figures
+    folder: Path, copies: Sequence[Copy], figures: Figures
 ) -> None:
     last = copies[-1]
     nodes = [_opened(shutil.copytree(c.folder, folder / f"whole-{n}")) for n, c in enumerate(copies)]

@@ -7,14 +7,16 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /run
+set -e
 mkdir -p /run/disk /run/chips /run/share
-mount -t ext4 /dev/ubda /run/disk
+mount -t ext4 /dev/vda /run/disk
 # What chips remember is no matter of the machine's memory.
-mount -t ext4 -o sync /dev/ubdb /run/chips
-# shellcheck disable=SC2154  # Of the kernel's command line.
-mount -t hostfs share /run/share -o "$share"
+mount -t ext4 -o sync /dev/vdb /run/chips
+mount -t 9p -o trans=virtio,version=9p2000.L,cache=none share /run/share
 # Docker writes a key there, which nobody needs.
 [ ! -d /etc/docker ] || mount -t tmpfs tmpfs /etc/docker
+stty -echo
+set +e
 : >/run/share/up
 
 while read -r number; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beside Python, where that is possible: on Debian and its kin, as root.
 # Elsewhere the tests that need it are skipped, and say so. With "power": also the machine whose power can be cut, with
-# "packages": that, and what builds and tests the packages, with "machine": the same, and what emulates a whole machine.
+# "packages": that, and what builds and tests the packages, with "machine": the same, and what reads a policy of SELinux.
 set -eu
 
 venv=$(dirname "$0")/../../.venv
@@ -30,15 +30,15 @@ command -v chromium >/dev/null 2>&1 || packages="$packages chromium"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
 command -v promtool >/dev/null 2>&1 || [ -x "$venv/bin/promtool" ] || tools=" promtool"
 
-# User-mode Linux is for x86 alone.
+# What emulates a machine is used for x86-64 alone.
 if [ -n "${1:-}" ] && [ "$(uname -m)" = x86_64 ]; then
-    command -v linux.uml >/dev/null 2>&1 || packages="$packages user-mode-linux"
+    command -v qemu-system-x86_64 >/dev/null 2>&1 || packages="$packages qemu-system-x86"
+    command -v depmod >/dev/null 2>&1 || packages="$packages kmod"
+    command -v cpio >/dev/null 2>&1 || packages="$packages cpio"
     command -v mke2fs >/dev/null 2>&1 || packages="$packages e2fsprogs"
 fi
 
 if [ "${1:-}" = machine ]; then
-    command -v qemu-system-x86_64 >/dev/null 2>&1 || packages="$packages qemu-system-x86"
-    command -v depmod >/dev/null 2>&1 || packages="$packages kmod"
     command -v sesearch >/dev/null 2>&1 || packages="$packages setools"
 fi
 

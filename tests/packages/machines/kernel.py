@@ -26,9 +26,12 @@ def debians(package: str, folder: Path, modules: Iterable[str], first: str) -> t
 
     `first`: the script that the kernel starts, with a place for the names of `{modules}` in the order to load them in.
     """
-    told = do("apt-cache", "depends", package)
-    (wanted,) = [line.split()[-1] for line in told.splitlines() if "Depends: linux-image" in line]
-    do("apt-get", "-qq", "-oAPT::Sandbox::User=root", "download", wanted, where=folder)
+    if not (found := _newest(package)):
+        do("apt-get", "-qq", "update")  # Images often have no lists of packages.
+        found = _newest(package)
+    if not found:
+        raise CannotRun(f"cannot make a machine: there is no package {package}")
+    do("apt-get", "-qq", "-oAPT::Sandbox::User=root", "download", *found, where=folder)
     (file,) = folder.glob("linux-image*.deb")
     tree, root, packed = folder / "kernel", folder / "root", folder / "first"
     do("dpkg-deb", "--extract", str(file), str(tree))
@@ -43,6 +46,12 @@ def debians(package: str, folder: Path, modules: Iterable[str], first: str) -> t
     (root / "init").chmod(0o755)
     do("sh", "-c", f"find . | cpio --quiet -o -H newc | gzip -1 >{shlex.quote(str(packed))}", where=root)
     return next((tree / "boot").glob("vmlinuz-*")), packed
+
+
+def _newest(package: str) -> list[str]:
+    """Return the package of the newest version that this one stands for; none where it is not known."""
+    told = subprocess.run(["apt-cache", "depends", package], capture_output=True, text=True, check=False).stdout
+    return [line.split()[-1] for line in told.splitlines() if "Depends: linux-image" in line]
 
 
 def _needed(tree: Path, version: str, module: str) -> list[Path]:
