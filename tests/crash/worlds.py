@@ -169,6 +169,7 @@ class Docker:
     def furnish(self, service: Service) -> None:
         if not self.containers.names:
             self.containers.run(*self._specs)
+            self.containers.follow()
         self.containers.mark()
 
     def happenings(self, service: Service) -> list[Happening]:

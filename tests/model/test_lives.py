@@ -19,7 +19,7 @@ from cmgr.model.values.messages.commands import (
     StopContainer,
 )
 from cmgr.model.values.rings import AFTER_RESTART, Phase
-from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.containers import NO_RESTART, Exit
 from tests.model.builders import REQUEST, T0, Cmgr, answered, container, key, names, seconds
 
 
@@ -233,8 +233,23 @@ def test_a_start_that_had_worked_before_the_restart_is_not_a_persons() -> None:
     cmgr.begin()
     cmgr.run()
     assert (cmgr.phase(), cmgr.held(), len(cmgr.sent(StartContainer, "a"))) == (Phase.HEALTHY, [], 0)
-    assert "an earlier start had worked" in " ".join(cmgr.notes(NoteKind.HOLD))
+    assert "a runs again: an earlier start had worked" in cmgr.notes(NoteKind.RESULT)
     assert cmgr.truth[key("a")].restart_policy == "always"
+
+
+@pytest.mark.parametrize("policy", [NO_RESTART, "always"])
+def test_one_whose_start_had_worked_before_the_restart_has_to_stay_up_as_any_other(policy: str) -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=policy), settle=30)
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=True, run="life 2", exit=None, restart_policy=policy)
+    cmgr.begin()
+    cmgr.wait(29)
+    assert (cmgr.hold("a").state, cmgr.phase()) == (HoldState.SETTLING, Phase.RESUMING)
+    cmgr.dies("a", 3)
+    assert cmgr.hold("a").attempt.error == "it exited with code 3 soon after"
+    cmgr.wait(60)
+    assert (cmgr.held(), cmgr.phase(), cmgr.booked("a").running) == ([], Phase.HEALTHY, True)
 
 
 def test_one_of_a_runtime_that_is_not_managed_any_more_stays_held() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import APIError, NotFound
+from docker.errors import APIError, DockerException, NotFound, StreamParseError
 from docker.types import DeviceRequest
 
 from tests.support.daemons.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
@@ -78,6 +79,7 @@ class Containers:
         self._client = dockerd.client()
         self._since = 0.0
         self._began: dict[str, str] = {}
+        self._followed: list[Happening] = []
 
     def run(self, *specs: Spec) -> None:
         """Create and start these containers; what happens from now on is counted."""
@@ -237,7 +239,18 @@ class Containers:
         with closing(self.dockerd.client()) as client:
             stream = client.events(**span, filters={"type": "container"}, decode=True)  # type: ignore[call-overload]  # Docker takes fractions, too
             events = list(stream)
-        return [_happening(e) for e in events if e["timeNano"] / 1e9 >= self._since]
+        told = {*self._followed, *map(_happening, events)}
+        return sorted((h for h in told if h.at >= self._since), key=lambda h: h.at)
+
+    def follow(self) -> None:
+        """Hear all starts and ends from now on: dockerd keeps its last 256 events, and a command inside makes three."""
+        stream = self.dockerd.client().events(filters={"type": "container", "event": ["start", "die"]}, decode=True)
+
+        def hear() -> None:
+            with suppress(DockerException, StreamParseError, OSError):  # As the daemon ends.
+                self._followed.extend(map(_happening, stream))
+
+        threading.Thread(target=hear, daemon=True).start()
 
     def count(self, name: str, action: str) -> int:
         return sum(h.name == name and h.action == action for h in self.happenings())

@@ -98,7 +98,7 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
         if not has_failed(turn.node, hold):
             turn.tell(hold, say("hold.is-there-paused", name=hold.name) if hold.frozen else text, NoteKind.RESULT)
         _started(turn, hold, fact.run)
-        let_settle(turn, hold, fact.run)
+        let_settle(turn, hold, fact.run, turn.node.containers.get(hold.key))
 
 
 def _not_started(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:

@@ -6,6 +6,7 @@ from cmgr.model.holds.news import How, News, classify, has_come_up, is_by_policy
 from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.holds.policies import died_without_policy, policy_seen
 from cmgr.model.holds.restarters import count_start, is_fought_for, times_started_again, wait_before_stop
+from cmgr.model.holds.settling import let_settle
 from cmgr.model.holds.tries import put_off
 from cmgr.model.scope import halting, is_to_be_down, observing
 from cmgr.model.turn import Turn
@@ -64,8 +65,14 @@ def _hears_of_another_life(turn: Turn, hold: Hold, container: Container) -> None
 
 
 def _started_by_us(turn: Turn, hold: Hold, container: Container) -> None:
+    back = container.restart_policy == hold.restart_policy and hold.attempt.command is None
     if hold.frozen and not container.frozen:
         _started_unfrozen(turn, hold, container)
+    elif back and not _is_early(turn, hold):
+        # As if its answer had come: that it runs does not say yet that it stays up, or that it answers.
+        turn.tell(hold, say("hold.start-had-worked", name=hold.name), NoteKind.RESULT)
+        turn.drop_hold(hold.key)
+        let_settle(turn, hold, container.run, container)
     else:
         hand_back(turn, hold, say("hold.earlier-start-worked"))
 
@@ -82,7 +89,7 @@ def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
 
 def _started_by_others(turn: Turn, hold: Hold, container: Container, news: News) -> None:
     """Stop it again if that was too early: its chips are not well, or its group is not down. Else it is theirs."""
-    early = halting(turn.node, hold.key) is not None or start_blocker(turn.node, hold).kind is Block.CHIP
+    early = _is_early(turn, hold)
     by_daemon = news is News.BY_POLICY and has_come_up(turn.node, hold, turn.at)
     if early and news is not News.BY_COMPOSE and not by_daemon:
         count_start(turn, hold, container, theirs=news is News.BY_PERSON)
@@ -93,6 +100,10 @@ def _started_by_others(turn: Turn, hold: Hold, container: Container, news: News)
     else:
         fights = any(is_fought_for(ring, container) for ring in turn.rings_of(hold.chips))
         hand_back(turn, hold, say("hold.something-starts-again") if fights else say("hold.started-by-hand"))
+
+
+def _is_early(turn: Turn, hold: Hold) -> bool:
+    return halting(turn.node, hold.key) is not None or start_blocker(turn.node, hold).kind is Block.CHIP
 
 
 def _stop_again(turn: Turn, hold: Hold, container: Container, news: News) -> None:

@@ -18,10 +18,10 @@ from cmgr.words import one_line
 _MUTE_AFTER = say("hold.mute-after-start")
 
 
-def let_settle(turn: Turn, hold: Hold, run: str) -> None:
+def let_settle(turn: Turn, hold: Hold, run: str, container: Container | None) -> None:
     """Keep the promise until the container has shown that it stays up. A healed container has limits of its own."""
     _is_up(turn, hold, turn.at)
-    length, container = turn.node.policy.retry.settle, turn.node.containers.get(hold.key)
+    length = turn.node.policy.retry.settle
     starts = container is not None and container.starting
     asked = container is not None and container.ready is not None
     if not (length or starts or asked) or hold.cause is Cause.HEAL:

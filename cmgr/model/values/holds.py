@@ -80,7 +80,7 @@ EDGES: Mapping[tuple[HoldState, HoldState], Edge | None] = {
     (HoldState.DOWN, HoldState.TO_STOP): _anew("something has started it, and too early"),
     (HoldState.DOWN, HoldState.STOPPING): CANNOT_HAPPEN,
     (HoldState.DOWN, HoldState.STARTING): _on("nothing is in its way"),
-    (HoldState.DOWN, HoldState.SETTLING): CANNOT_HAPPEN,
+    (HoldState.DOWN, HoldState.SETTLING): _on("an earlier start has worked"),
     (HoldState.DOWN, HoldState.FAILED): _on("it died of what it was started into, once too often"),
     (HoldState.DOWN, HoldState.FORGOTTEN): CANNOT_HAPPEN,
     (HoldState.DOWN, HoldState.RETURNING): _anew("it runs by somebody else's hand, or a person wants it left"),

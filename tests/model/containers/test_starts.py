@@ -185,7 +185,7 @@ def test_a_start_that_worked_although_its_answer_said_no_ends_the_hold() -> None
     cmgr.answer(StartContainer, error="timed out")
     cmgr.starts("a", "by cmgr")
     assert (cmgr.held(), cmgr.phase(), cmgr.ring().theirs) == ([], Phase.HEALTHY, frozenset())
-    assert "a is no longer held: it runs, so an earlier start had worked" in cmgr.notes(NoteKind.HOLD)
+    assert "a runs again: an earlier start had worked" in cmgr.notes(NoteKind.RESULT)
 
 
 def test_a_start_that_worked_before_its_answer_said_no_ends_the_hold() -> None:
@@ -294,5 +294,5 @@ def test_one_that_runs_after_such_a_start_is_not_taken_for_a_persons() -> None:
     cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
     cmgr.sees(replace(cmgr.truth[key("a")], running=True, run="ours after all", exit=None))
     cmgr.answer(ListContainers)
-    assert "an earlier start had worked" in " ".join(cmgr.notes(NoteKind.HOLD))
+    assert "a runs again: an earlier start had worked" in cmgr.notes(NoteKind.RESULT)
     assert cmgr.held() == []

@@ -67,6 +67,24 @@ def test_an_episode_is_recovered_when_the_service_answers_and_says_both_times() 
     assert any(note.startswith("a answers ") and note.endswith(": HTTP 200") for note in cmgr.notes(NoteKind.RESULT))
 
 
+@pytest.mark.parametrize("how", ["cmgr was killed before it heard of it", "its answer said no"])
+def test_one_whose_start_had_worked_all_the_same_has_to_answer_as_any_other(how: str) -> None:
+    cmgr = Cmgr(asked(), policy=RING)
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    if how == "its answer said no":
+        cmgr.answer(StartContainer, error="timed out")
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=True, run="life 2", exit=None)
+    if how == "cmgr was killed before it heard of it":
+        cmgr.begin()
+    cmgr.tell(facts.Resync())
+    cmgr.wait(60)
+    assert (cmgr.hold("a").state, cmgr.phase()) == (HoldState.SETTLING, Phase.RESUMING)
+    answers(cmgr, HEALTHY)
+    cmgr.wait(60)
+    assert (cmgr.held(), closing(cmgr).outcome, len(cmgr.sent(StartContainer))) == ([], "recovered", 1)
+
+
 @pytest.mark.parametrize("settle", [0, 30])
 def test_one_that_answers_at_once_must_stay_up_all_the_same(settle: float) -> None:
     cmgr = Cmgr(asked(), policy=RING, settle=settle)

@@ -130,16 +130,13 @@ def test_one_that_has_failed_and_is_forgotten_has_its_restart_policy_back() -> N
     assert has_its_policy_back(cmgr)
 
 
-def test_one_that_runs_though_its_start_seemed_to_fail_has_its_restart_policy_back() -> None:
+def test_one_that_runs_though_its_start_seemed_to_fail_is_told_nothing_where_its_restart_policy_is_back() -> None:
     cmgr = resuming()
     cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
     assert cmgr.hold("a").state is HoldState.STARTING
-    cmgr.truth[key("a")] = replace(
-        cmgr.truth[key("a")], running=True, run="life 2", exit=None, restart_policy="always:0"
-    )
-    cmgr.tell(facts.Resync())
-    cmgr.run(ListContainers)
-    assert has_its_policy_back(cmgr)
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy="always:0")
+    cmgr.starts("a", "life 2")
+    assert (cmgr.held(), cmgr.pending) == ([], [])
 
 
 def test_one_that_has_failed_and_started_by_others_on_a_bad_chip_is_stopped_and_tried_anew() -> None:
