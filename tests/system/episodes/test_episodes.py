@@ -139,7 +139,8 @@ def test_one_that_crashes_while_it_is_in_scope_is_started_again_once(
 
 
 def test_one_removed_is_lost_and_one_started_by_hand_is_theirs(on_docker: Install, containers: Containers) -> None:
-    service = on_docker({"levels.RestartRequest.reset_after": "2s", "retry.owner_window": "0s"})
+    # So long that the person is there before it.
+    service = on_docker({"levels.RestartRequest.reset_after": "10s", "retry.owner_window": "0s"})
     containers.run(Spec("removed", "0"), Spec("theirs", "1"), Spec("ours", "2"))
     service.start()
     service.inject(0, LATER)
