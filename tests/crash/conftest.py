@@ -2,14 +2,13 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from tests.crash import checks
-from tests.crash.copies import Copy, copied
 from tests.crash.matrix import Matrix
 from tests.crash.trial import Trial
 from tests.crash.worlds import PLACES, Chips, Layout, Place, Simulated, Stock
@@ -30,12 +29,6 @@ def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="cmgr-crash-"))
     yield made
     shutil.rmtree(made)
-
-
-@pytest.fixture
-def copies(folder: Path) -> Sequence[Copy]:
-    """The files on the disk after each commit of an episode, in their order."""
-    return copied(folder)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from cmgr.model.values.node import Node
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from tests.crash import checks
-from tests.crash.copies import Copy, place
+from tests.crash.disk.copies import Copy, place
 from tests.crash.matrix import STRIDE
 from tests.crash.trial import Trial
 from tests.support.figures import Figures

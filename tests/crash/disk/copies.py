@@ -1,4 +1,4 @@
-"""What is on a machine's disk after each commit of an episode."""
+"""The files on a machine's disk after each commit of an episode."""
 
 from dataclasses import dataclass
 from itertools import pairwise

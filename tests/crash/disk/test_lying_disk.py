@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash import checks
-from tests.crash.copies import Copy, place
+from tests.crash.disk.copies import Copy, place
 from tests.crash.matrix import STRIDE
 from tests.crash.reboot.test_reboots import no_reset_was_under_a_container
 from tests.crash.trial import Trial
