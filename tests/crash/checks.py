@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -84,6 +84,19 @@ def resets_were_few_and_safe(trial: Trial, happenings: Sequence[Happening]) -> N
             assert before[-1:] == ["die"], f"{name} at the reset of {at}: {happenings}"
     with open_reader(trial.service.database) as reader:
         assert len(ordered) <= len(reader.resets(EVER)) <= BUDGET
+
+
+def no_reset_was_under_a_container(trial: Trial, seen: Sequence[Mapping[str, object]]) -> int:
+    """Check it, and return how many resets there were."""
+    runs = dict.fromkeys(trial.place.on_the_ring, True)
+    resets = 0
+    for what in seen:
+        if what["action"] == "reset":
+            resets += 1
+            assert not any(runs.values()), seen
+        elif what["name"] in runs:
+            runs[str(what["name"])] = what["action"] == "start"
+    return resets
 
 
 def shares_were_made_again_before_any_start(trial: Trial, happenings: Sequence[Happening]) -> None:

@@ -109,6 +109,11 @@ class Trial:
         written = episodes and all(e.ended for e in episodes) and not node.holds
         return bool(written) and all(r["phase"] == Phase.HEALTHY for r in self.service.status()["rings"])
 
+    def untold(self) -> set[str]:
+        """Return the containers that are down though nobody says so."""
+        told = {c["name"] for c in self.service.status()["containers"] if c["status"] == "down"}
+        return {name for name, runs in self.place.stock.running(self.service).items() if not runs} - told
+
     def _last_point(self) -> str:
         return self.passed()[-1]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.model.values.rings import Phase
 from tests.crash import checks
 from tests.crash.disk.copies import Copy, place
 from tests.crash.matrix import STRIDE
-from tests.crash.reboot.test_reboots import no_reset_was_under_a_container
 from tests.crash.trial import Trial
 from tests.crash.worlds import witnessed
 from tests.support.figures import Figures
@@ -30,13 +30,8 @@ class Forgetful(Trial):
 
     def _is_over(self) -> bool:
         status = self.service.status()
-        calm = all(ring["phase"] == "healthy" for ring in status["rings"]) and status["service"]["state"] == "ready"
-        return calm and not self.untold(status["containers"])
-
-    def untold(self, containers: Sequence[dict[str, str]]) -> set[str]:
-        """Return those that are down though nobody says so."""
-        told = {row["name"] for row in containers if row["status"] == "down"}
-        return {name for name, runs in self.place.stock.running(self.service).items() if not runs} - told
+        calm = all(ring["phase"] == Phase.HEALTHY for ring in status["rings"])
+        return calm and status["service"]["state"] == "ready" and not self.untold()
 
 
 def test_where_the_disk_lost_commits_that_it_confirmed_each_container_runs_or_is_told_as_down(
@@ -51,7 +46,7 @@ def test_where_the_disk_lost_commits_that_it_confirmed_each_container_runs_or_is
         shutil.copytree(old / "state", left / "state", ignore=shutil.ignore_patterns("*-shm"))
         trial = Forgetful(place(), folder / "later-{}-{}".format(*pair))
         trial.resume(left)
-        no_reset_was_under_a_container(trial, witnessed(trial.service))
+        checks.no_reset_was_under_a_container(trial, witnessed(trial.service))
         checks.the_file_is_sound(trial)
 
     with ThreadPoolExecutor(3) as pool:

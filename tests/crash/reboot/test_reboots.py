@@ -6,7 +6,7 @@ CMGR_CRASH_EVERY=1 tries every point; without it they are sampled.
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -75,7 +75,7 @@ class Rebooted(Trial):
 
     def _is_over(self) -> bool:
         running = self.place.stock.running(self.service)
-        return self._is_calm() and all(running[name] for name in self.owed) and not self._untold(running)
+        return self._is_calm() and all(running[name] for name in self.owed) and not self._unseen_to(running)
 
     def _is_calm(self) -> bool:
         with open_reader(self.service.database) as reader:
@@ -83,11 +83,9 @@ class Rebooted(Trial):
         calm = all(r["phase"] == Phase.HEALTHY for r in self.service.status()["rings"])
         return calm and all(e.ended for e in episodes) and not node.holds and bool(episodes or self.deaths)
 
-    def _untold(self, running: Mapping[str, bool]) -> set[str]:
+    def _unseen_to(self, running: Mapping[str, bool]) -> set[str]:
         """Return those that are down though nobody says so, or though their restart policy wants them up."""
-        told = {c["name"] for c in self.service.status()["containers"] if c["status"] == "down"}
-        down = {name for name, runs in running.items() if not runs}
-        return (down - told) | {name for name in down if policy_of(name) != "no"}
+        return self.untold() | {name for name, runs in running.items() if not runs and policy_of(name) != "no"}
 
 
 def _all_chips_are_well(path: Path) -> None:
@@ -118,21 +116,8 @@ def nothing_is_lost(trial: Rebooted) -> None:
     assert {name for name in running if not running[name]}.isdisjoint(trial.owed), (running, trial.owed)
     assert not [w for w in seen if w.get("name") == trial.place.beside and "by" not in w], "cmgr left it alone"
     with open_reader(trial.service.database) as reader:
-        assert no_reset_was_under_a_container(trial, seen) <= len(reader.resets(checks.EVER)) <= checks.BUDGET
+        assert checks.no_reset_was_under_a_container(trial, seen) <= len(reader.resets(checks.EVER)) <= checks.BUDGET
     _the_books_are_whole(trial)
-
-
-def no_reset_was_under_a_container(trial: Trial, seen: Sequence[Mapping[str, object]]) -> int:
-    """Check it, and return how many resets there were."""
-    runs = dict.fromkeys(trial.place.on_the_ring, True)
-    resets = 0
-    for what in seen:
-        if what["action"] == "reset":
-            resets += 1
-            assert not any(runs.values()), seen
-        elif what["name"] in runs:
-            runs[str(what["name"])] = what["action"] == "start"
-    return resets
 
 
 def _the_books_are_whole(trial: Rebooted) -> None:
