@@ -21,6 +21,7 @@ from cmgr.model.holds.seen import agreed, seen_held
 from cmgr.model.holds.tries import try_with_new_daemon, wait_no_longer
 from cmgr.model.numbers import misplaced, names_numbers
 from cmgr.model.turn import Turn
+from cmgr.model.units import unit_key
 from cmgr.model.values.chips import ChipId, resolve
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.lookup import replaced
@@ -297,14 +298,23 @@ def _with_its_past(node: Node, container: Container, *, sure: bool) -> Container
     """Return the container with what only the books know of it, or only a list tells."""
     if (known := node.containers.get(container.key)) is None:
         return container
-    if not container.running or container.key in node.holds or known.kept.seen is None:
-        # systemd forgets a unit that is down, and with it whose part that was: in cmgr's last life, perhaps.
-        container = replace(container, takes=container.takes | known.takes)
+    container = replace(container, takes=container.takes | _taken_still(node, known, container))
     if not sure and container.run == known.run:
         container = replace(container, cut_off=known.cut_off, orphaned=known.orphaned)
     old, along = known.kept, "" if container.running else known.kept.along
     kept = replace(container.kept, deaf=old.deaf, forgotten=old.forgotten, halted=old.halted, along=along)
     return replace(container, kept=kept)
+
+
+def _taken_still(node: Node, known: Container, now: Container) -> frozenset[str]:
+    """Return the units that systemd stops with this one, of those that the books know: it forgets that with each end.
+
+    The unit may run again before anybody has told of the end of what went with it, in cmgr's last life, perhaps.
+    """
+    if not now.running or now.key in node.holds:
+        return known.takes
+    parts = (node.containers.get(unit_key(name)) for name in known.takes)
+    return frozenset(part.name for part in parts if part is not None and part.running)
 
 
 def _since_its_start(goes_on: Container | None, container: Container, asked: frozenset[ChipId]) -> frozenset[ChipId]:

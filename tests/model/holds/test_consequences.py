@@ -221,6 +221,31 @@ def test_units_that_ended_along_while_cmgr_was_dead_come_back_too(done: bool, be
     assert not cmgr.booked("apart.service", "systemd").running
 
 
+@pytest.mark.parametrize("dies", [False, True], ids=["alive", "dead meanwhile"])
+def test_a_part_of_whose_end_is_heard_after_its_unit_was_seen_to_run_again_comes_back(*, dies: bool) -> None:
+    # systemd forgets with the part whose part it was, and news of the unit can be ahead of those of the part.
+    llm = container("llm.service", 0, runtime="systemd", takes=frozenset({"web.service"}))
+    cmgr = Cmgr(llm, container("web.service", runtime="systemd"), policy=SINGLE, runtimes=("systemd",))
+    cmgr.fault(0)
+    cmgr.run()
+    web = cmgr.truth[key("web.service", "systemd")]
+    cmgr.truth[web.key] = replace(web, running=False, run="", exit=None)
+    cmgr.truth[llm.key] = replace(cmgr.truth[llm.key], takes=frozenset())
+    if dies:
+        cmgr.begin()
+    for _ in range(3):
+        cmgr.sees(cmgr.truth[llm.key])
+    cmgr.sees(cmgr.truth[web.key])
+    cmgr.run()
+    assert cmgr.booked("web.service", "systemd").running
+    cmgr.sees(cmgr.truth[llm.key])
+    assert cmgr.booked("llm.service", "systemd").takes == {"web.service"}
+    cmgr.wait(3600)
+    cmgr.sees(replace(cmgr.truth[web.key], running=False, exit=None))
+    cmgr.sees(cmgr.truth[llm.key])
+    assert cmgr.booked("llm.service", "systemd").takes == frozenset(), "what systemd says is true again"
+
+
 def test_parts_of_whose_end_cmgr_heard_nothing_before_it_died_come_back_though_their_unit_runs_again() -> None:
     llm = container("llm.service", 0, runtime="systemd", takes=frozenset({"web.service"}))
     cmgr = Cmgr(llm, container("web.service", runtime="systemd"), policy=SINGLE, runtimes=("systemd",))
