@@ -15,7 +15,7 @@ from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.slots import can_be_placed
-from cmgr.sentences.sentence import say
+from cmgr.sentences.sentence import Sentence, say
 
 
 def seen_held(turn: Turn, hold: Hold, container: Container, how: How) -> Container:  # noqa: C901 - a flat table
@@ -65,16 +65,24 @@ def _hears_of_another_life(turn: Turn, hold: Hold, container: Container) -> None
 
 
 def _started_by_us(turn: Turn, hold: Hold, container: Container) -> None:
-    back = container.restart_policy == hold.restart_policy and hold.attempt.command is None
     if hold.frozen and not container.frozen:
         _started_unfrozen(turn, hold, container)
-    elif back and not _is_early(turn, hold):
-        # As if its answer had come: that it runs does not say yet that it stays up, or that it answers.
-        turn.tell(hold, say("hold.start-had-worked", name=hold.name), NoteKind.RESULT)
-        turn.drop_hold(hold.key)
-        let_settle(turn, hold, container.run, container)
+    elif _is_armed(hold, container) and not _is_early(turn, hold):
+        _as_started(turn, hold, container, say("hold.start-had-worked", name=hold.name))
     else:
         hand_back(turn, hold, say("hold.earlier-start-worked"))
+
+
+def _is_armed(hold: Hold, container: Container) -> bool:
+    """Return whether its restart policy is the one that it had, and stays so."""
+    return container.restart_policy == hold.restart_policy and hold.attempt.command is None
+
+
+def _as_started(turn: Turn, hold: Hold, container: Container, told: Sentence) -> None:
+    """Go on as after a start of ours: that it runs does not say yet that it stays up, or that it answers."""
+    turn.tell(hold, told, NoteKind.RESULT)
+    turn.drop_hold(hold.key)
+    let_settle(turn, hold, container.run, container)
 
 
 def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
@@ -95,6 +103,8 @@ def _started_by_others(turn: Turn, hold: Hold, container: Container, news: News)
         count_start(turn, hold, container, theirs=news is News.BY_PERSON)
     if early and news is not News.BY_PERSON:
         _stop_again(turn, hold, container, news)
+    elif news is News.BY_POLICY and _is_armed(hold, container):
+        _as_started(turn, hold, container, say("hold.policy-started", name=hold.name))
     elif news is News.BY_POLICY:
         hand_back(turn, hold, say("hold.policy-has-started"))
     else:

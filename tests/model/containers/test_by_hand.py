@@ -256,7 +256,7 @@ def test_one_that_the_daemon_starts_when_nothing_is_in_its_way_any_more_is_left_
     cmgr.run_until(Phase.RESUMING)
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
     assert names(cmgr.starts("then", "by the daemon")) == []
-    assert "then is no longer held: its restart policy has started it" in cmgr.notes(NoteKind.HOLD)
+    assert "then runs again: its restart policy has started it" in cmgr.notes(NoteKind.RESULT)
     cmgr.run()
     assert (cmgr.phase(), cmgr.held(), len(cmgr.sent(StopContainer, "then"))) == (Phase.HEALTHY, [], 1)
 

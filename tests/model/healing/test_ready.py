@@ -67,6 +67,27 @@ def test_an_episode_is_recovered_when_the_service_answers_and_says_both_times() 
     assert any(note.startswith("a answers ") and note.endswith(": HTTP 200") for note in cmgr.notes(NoteKind.RESULT))
 
 
+@pytest.mark.parametrize("stays", [True, False], ids=["stays up", "dies"])
+def test_one_that_its_restart_policy_starts_with_a_new_daemon_has_to_answer_as_any_other(*, stays: bool) -> None:
+    cmgr = Cmgr(container("first", 0), replace(asked(), restart_policy="always", order=1), policy=RING)
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy="always")
+    cmgr.starts("a", "by the daemon")
+    cmgr.run()
+    cmgr.wait(60)
+    assert (cmgr.hold("a").state, cmgr.phase()) == (HoldState.SETTLING, Phase.RESUMING)
+    if not stays:
+        cmgr.dies("a", 3)
+        cmgr.wait(10)
+        cmgr.run()
+        assert (cmgr.hold("a").attempt.tries, cmgr.booked("a").running) == (1, True)
+    answers(cmgr, HEALTHY)
+    cmgr.wait(60)
+    assert (cmgr.held(), closing(cmgr).outcome) == ([], "recovered")
+
+
 @pytest.mark.parametrize("how", ["cmgr was killed before it heard of it", "its answer said no"])
 def test_one_whose_start_had_worked_all_the_same_has_to_answer_as_any_other(how: str) -> None:
     cmgr = Cmgr(asked(), policy=RING)
