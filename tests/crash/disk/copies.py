@@ -31,6 +31,6 @@ def copied(folder: Path) -> list[Copy]:
     found = [
         Copy(each, (each / "state" / f"{NAME}-wal").stat().st_size) for each in sorted((folder / "copies").iterdir())
     ]
-    assert len(found) > 8
+    assert len(found) > 4, "on a busy machine several answers come in one commit, but never all of an episode"
     assert all(a.log < b.log for a, b in pairwise(found)), "every commit made the log longer"
     return found
