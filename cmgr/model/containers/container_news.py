@@ -228,7 +228,8 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     found_again(turn, now)
     if hold is None:
         tell_end(turn, known, now)
-        ends_along(turn, known, now)
+    ends_along(turn, known, now)
+    if hold is None:
         look_who_started(turn, known, turn.node.containers[container.key])
 
 
@@ -314,7 +315,7 @@ def _taken_still(node: Node, known: Container, now: Container) -> frozenset[str]
     if not now.running or now.key in node.holds:
         return known.takes
     parts = (node.containers.get(unit_key(name)) for name in known.takes)
-    return frozenset(part.name for part in parts if part is not None and part.running)
+    return frozenset(part.name for part in parts if part is not None and (part.running or part.key in node.holds))
 
 
 def _since_its_start(goes_on: Container | None, container: Container, asked: frozenset[ChipId]) -> frozenset[ChipId]:

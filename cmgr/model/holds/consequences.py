@@ -28,20 +28,26 @@ SOON = timedelta(seconds=5)
 
 
 def ends_along(turn: Turn, known: Container | None, now: Container) -> None:
-    """Look whether one that is not held was told to end because of a stop of ours: then it is held with that one.
+    """Look whether one that is not held down was told to end because of a stop of ours: it is held with that one then.
 
     Where no tie can be seen between two of one runtime, it is told, and stays wanted; not where perhaps nobody asked.
     """
-    if known is None or (told := _told(turn.node, known, now, turn.at)) is None or not _is_news(known, now, told[0]):
+    hold, node = turn.node.holds.get(now.key), turn.node
+    if known is None or (hold is not None and hold.state not in (HoldState.SETTLING, HoldState.RETURNING)):
         return
-    now, asked = turn.node.containers[now.key], now.exit is None or now.exit.asked
-    stopped = [*_stopped(turn.node, told, known)]
+    if (told := _told(node, known, now, turn.at)) is not None and _is_news(known, now, told[0]):
+        stopped, is_told = [*_stopped(node, told, known)], hold is None and known.kept.wanted
+        _ended(turn, node.containers[now.key], stopped, is_told=is_told)
+
+
+def _ended(turn: Turn, now: Container, stopped: list[Container], *, is_told: bool) -> None:
+    asked = now.exit is None or now.exit.asked
     tied = [c for c in stopped if _is_joined(c, now) or (asked and _is_tied(turn.node, c, now))]
     along = tied or [c for c in stopped if asked and c.key.runtime == now.key.runtime]
     if tied and _is_ours(turn.node, now):
         text = say("hold.stopped-along", name=now.name, other=tied[0].name)
         _hold_with(turn, now, frozenset(c.key for c in tied), text)
-    elif along and known.kept.wanted and not _is_others_business(turn.node, now):
+    elif along and is_told and not _is_others_business(turn.node, now):
         _tell(turn, now, along[0])
 
 
@@ -82,7 +88,7 @@ def _is_news(known: Container, now: Container, told: datetime) -> bool:
 def _stopped(node: Node, told: tuple[datetime, datetime], known: Container) -> Iterator[Container]:
     """Yield those that cmgr was stopping, or had just stopped, when somebody told another one to end.
 
-    Where it is known when the life of that one (`known`) began: whoever was stopped before that is another matter.
+    Where it is known when the life of that one (`known`) began: whoever was down before that is another matter.
     """
     began = known.kept.since if known.running else None
     for key, container in sorted(node.containers.items()):
@@ -91,7 +97,7 @@ def _stopped(node: Node, told: tuple[datetime, datetime], known: Container) -> I
         hold, halted = node.holds.get(key), container.kept.halted
         if hold is not None and hold.state is HoldState.STOPPING and hold.attempt.told is not None:
             halted = hold.attempt.told, told[1]
-        if halted and halted[0] <= told[1] and told[0] <= halted[1] + SOON and (began is None or began <= halted[0]):
+        if halted and halted[0] <= told[1] and told[0] <= halted[1] + SOON and (began is None or began <= halted[1]):
             yield container
 
 
@@ -124,7 +130,7 @@ def _is_ours(node: Node, container: Container) -> bool:
     One with `--rm` never: its label cmgr.strategy agrees to its loss for its own chips, not for another container.
     """
     left = not container.enabled or container.owner or strategy_of(node, container) is Strategy.NEVER
-    managed = container.key.runtime in node.runtimes and not observing(node)
+    managed = container.key.runtime in node.runtimes
     return managed and not left and not container.auto_remove and not is_covered(node, container)
 
 
@@ -142,6 +148,8 @@ def hold_restarted(turn: Turn) -> None:
 
     Such are those for which compose says `restart: true`, and those in the namespaces of the one.
     """
+    if observing(turn.node):
+        return
     for hold in list(turn.node.holds.values()):
         needed = turn.node.containers.get(hold.key)
         if needed is None or not hold.is_held_down:
@@ -208,9 +216,13 @@ def stops_along(turn: Turn, hold: Hold) -> bool | None:
 
 def starts_along(turn: Turn, hold: Hold) -> str | None:
     """Say with whom it is started. Of a container that is not for ever: its own chips may be well."""
-    held, until = _held(turn.node, hold), _waits_until(turn.node, hold)
-    waits = held and (until is None or turn.at < until)
-    return say("hold.starts-with", name=min(other.name for other in held)) if waits else None
+    names, until = {other.name for other in _held(turn.node, hold)}, _waits_until(turn.node, hold)
+    if hold.key.runtime == SYSTEMD:
+        # systemd would start it with this one, also where a person has had it forgotten.
+        followed = (c for key in hold.follows - turn.node.holds.keys() if (c := turn.node.containers.get(key)))
+        names |= {c.name for c in followed if not c.running}
+    waits = names and (until is None or turn.at < until)
+    return say("hold.starts-with", name=min(names)) if waits else None
 
 
 def why_along(turn: Turn, hold: Hold) -> str:
