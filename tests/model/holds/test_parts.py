@@ -1,9 +1,18 @@
-"""Random walks with units that have parts: none that went down with a stop of cmgr's is left down in silence."""
+"""What went down with a unit, or with a container, is not left down in silence: cases, and random walks with parts."""
+
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from cmgr.model.values.handling.policy import Policy, RetryPolicy, Strategy
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import StartContainer, StopContainer
+from cmgr.model.values.services.compose import Composed
+from cmgr.model.values.services.containers import Exit
 from tests.model.acts import check_end, heal
+from tests.model.builders import REQUEST, SINGLE, Cmgr, container, key, names, seconds
 from tests.model.holds.parts import PartedWorld
 from tests.model.walks.test_walks import UNITED, UNITED_TOO, WALKS, walk
 
@@ -11,6 +20,95 @@ KINDS = {
     "single": (Policy(strategy=Strategy.SINGLE), UNITED),
     "ring": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), UNITED_TOO),
 }
+
+
+LLM, WEB = key("llm.service", "systemd"), key("web.service", "systemd")
+
+
+def with_a_part(**more: Any) -> Cmgr:
+    llm = container("llm.service", 0, runtime="systemd", takes=frozenset({"web.service"}))
+    return Cmgr(llm, container("web.service", runtime="systemd"), policy=SINGLE, runtimes=("systemd",), **more)
+
+
+def goes_down(cmgr: Cmgr) -> None:
+    """Have systemd stop the part with its unit."""
+    web = cmgr.truth[WEB]
+    cmgr.sees(replace(web, running=False, exit=Exit(143, cmgr.now, asked=True, told=cmgr.now)))
+
+
+def comes_back(cmgr: Cmgr) -> bool:
+    cmgr.wait(70)
+    cmgr.run()
+    cmgr.wait(70)
+    return cmgr.held() == [] and cmgr.booked("web.service", "systemd").running
+
+
+def test_a_part_comes_back_that_has_yet_to_show_that_it_stays_up() -> None:
+    cmgr = with_a_part(settle=30)
+    cmgr.fault(0)
+    cmgr.run(StopContainer)
+    goes_down(cmgr)
+    cmgr.run()
+    assert {hold.state for hold in cmgr.node.holds.values()} == {HoldState.SETTLING}
+    cmgr.fault(0)
+    cmgr.run(StopContainer)
+    goes_down(cmgr)
+    assert cmgr.node.holds[WEB].follows == {LLM}
+    cmgr.run()
+    assert comes_back(cmgr)
+
+
+def test_so_does_one_of_a_project() -> None:
+    llm, web = (container(name, n, composed=Composed("ai", name, 1, ())) for n, name in ((0, "llm"), (4, "web")))
+    cmgr = Cmgr(llm, web, policy=SINGLE, settle=30)
+    for _ in range(2):
+        cmgr.fault(0)
+        cmgr.run(StopContainer)
+        end = Exit(143, cmgr.now, asked=True, told=cmgr.now)
+        cmgr.sees(replace(cmgr.truth[key("web")], running=False, exit=end))
+        assert cmgr.held() == ["llm", "web"]
+        cmgr.run()
+    cmgr.wait(70)
+    assert (cmgr.held(), cmgr.booked("web").running) == ([], True)
+
+
+def test_so_does_one_whose_life_has_begun_while_its_unit_was_being_stopped() -> None:
+    cmgr = with_a_part()
+    cmgr.fault(0, REQUEST)
+    cmgr.sees(replace(cmgr.truth[WEB], run="life 2"))
+    cmgr.now += seconds(10)
+    cmgr.run(StopContainer)
+    goes_down(cmgr)
+    assert cmgr.held() == ["llm.service", "web.service"]
+    assert comes_back(cmgr)
+
+
+def test_so_does_one_that_is_heard_of_in_maintenance_once_that_is_over() -> None:
+    cmgr = with_a_part()
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    cmgr.tell(facts.MaintenanceOrdered(on=True, who="a person"))
+    goes_down(cmgr)
+    cmgr.wait(3600)
+    assert cmgr.sent(StartContainer) == []
+    cmgr.tell(facts.MaintenanceOrdered(on=False, who="a person"))
+    cmgr.run()
+    assert comes_back(cmgr)
+
+
+def test_none_is_started_whose_unit_is_down_and_was_forgotten_for_systemd_would_start_both() -> None:
+    cmgr = with_a_part()
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    goes_down(cmgr)
+    cmgr.tell(facts.ForgetOrdered(LLM, "a person"))
+    cmgr.wait(3600)
+    cmgr.run()
+    assert (cmgr.sent(StartContainer), cmgr.held()) == ([], ["web.service"])
+    assert cmgr.node.holds[WEB].reason == "it is started with llm.service"
+    cmgr.starts_by_hand("llm.service", runtime="systemd")
+    cmgr.run()
+    assert (names(cmgr.sent(StartContainer), StartContainer), cmgr.held()) == (["web.service"], [])
 
 
 @pytest.mark.parametrize("kind", KINDS)
