@@ -162,4 +162,4 @@ def test_killed_anywhere_while_compose_makes_a_held_container_anew_its_heir_runs
             trial.service.close()
         deaths += trial.deaths
     assert deaths >= max(1, len(ends) - 3), "hardly a point was missed"
-    figures.add("Crash matrix", "points killed at, a container that compose makes anew", deaths)
+    figures.add("Crash matrix", "points killed at, a container that compose recreates", deaths)

@@ -1,4 +1,4 @@
-"""What went down with a unit, or with a container, is not left down in silence: cases, and random walks with parts."""
+"""Parts of a unit that went down with a stop of cmgr's are not left down in silence: cases, and random walks."""
 
 from dataclasses import replace
 from typing import Any
