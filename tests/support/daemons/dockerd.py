@@ -11,10 +11,9 @@ import tempfile
 from pathlib import Path
 
 import docker
-from docker.errors import DockerException
 
 from cmgr.cli.check.cdi import RESTARTS_SINCE
-from tests.support.daemons.daemon import BUSYBOX, CannotRun, Daemon, is_dead, root_folder
+from tests.support.daemons.daemon import BUSYBOX, CannotRun, Daemon, answers_docker, is_dead, root_folder
 from tests.support.waiting import eventually
 
 IMAGE = "cmgr-test:latest"
@@ -117,16 +116,7 @@ class Dockerd(Daemon):
         assert self._process is not None
         if self._process.poll() is not None:
             raise AssertionError(f"dockerd ended with code {self._process.returncode}")
-        # The SDK leaves a socket open when it cannot connect.
-        with socket.socket(socket.AF_UNIX) as probe:
-            if probe.connect_ex(self.socket):
-                return False
-        try:
-            client = self.client()
-        except DockerException:
-            return False
-        client.close()
-        return True
+        return answers_docker(self.socket)
 
     def client(self) -> docker.APIClient:
         """Return a client of its own, which the caller closes."""

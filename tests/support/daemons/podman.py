@@ -10,7 +10,7 @@ from pathlib import Path
 
 import docker
 
-from tests.support.daemons.daemon import BUSYBOX, CannotRun, Daemon, root_folder
+from tests.support.daemons.daemon import BUSYBOX, CannotRun, Daemon, answers_docker, root_folder
 from tests.support.waiting import eventually
 
 _RUNTIME = """#!{python}
@@ -68,14 +68,7 @@ class Podman(Daemon):
         assert self._process is not None
         if self._process.poll() is not None:
             raise AssertionError(f"podman ended with code {self._process.returncode}")
-        if not Path(self.socket).exists():
-            return False
-        try:
-            client = self.client()
-        except docker.errors.DockerException:
-            return False
-        client.close()
-        return True
+        return answers_docker(self.socket)
 
     def kill(self) -> None:
         """End the service without warning; its containers run on."""
