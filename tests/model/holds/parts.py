@@ -134,14 +134,13 @@ class PartedWorld(World):
         """Let news of a part say how it is now: whoever hears of it looks at it."""
         if not batch:
             return
-        fresh = list[facts.Fact]()
-        for fact in batch:
-            real = self.machine.truth.get(fact.container.key) if isinstance(fact, facts.ContainerSeen) else None
-            part = real if isinstance(real, Part) else None
-            fresh.append(
-                fact if part is None else facts.ContainerSeen(self.machine.as_told(part.told(self.machine.now)))
-            )
-        super().step(*fresh)
+        super().step(*map(self._as_looked_at, batch))
+
+    def _as_looked_at(self, fact: facts.Fact) -> facts.Fact:
+        real = self.machine.truth.get(fact.container.key) if isinstance(fact, facts.ContainerSeen) else None
+        if not isinstance(real, Part):
+            return fact
+        return facts.ContainerSeen(self.machine.as_told(real.told(self.machine.now)))
 
     def forget_those_without_whole(self) -> None:
         """Let a person say that they are not waited for whose unit somebody has removed, or had forgotten."""

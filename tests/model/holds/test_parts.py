@@ -9,18 +9,16 @@ from cmgr.model.values.handling.policy import Policy, RetryPolicy, Strategy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StartContainer, StopContainer
-from cmgr.model.values.services.compose import Composed
-from cmgr.model.values.services.containers import Exit
 from tests.model.acts import check_end, heal
 from tests.model.builders import REQUEST, SINGLE, Cmgr, container, key, names, seconds
 from tests.model.holds.parts import PartedWorld
+from tests.model.holds.test_consequences import is_ended, service
 from tests.model.walks.test_walks import UNITED, UNITED_TOO, WALKS, walk
 
 KINDS = {
     "single": (Policy(strategy=Strategy.SINGLE), UNITED),
     "ring": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), UNITED_TOO),
 }
-
 
 LLM, WEB = key("llm.service", "systemd"), key("web.service", "systemd")
 
@@ -32,8 +30,7 @@ def with_a_part(**more: Any) -> Cmgr:
 
 def goes_down(cmgr: Cmgr) -> None:
     """Have systemd stop the part with its unit."""
-    web = cmgr.truth[WEB]
-    cmgr.sees(replace(web, running=False, exit=Exit(143, cmgr.now, asked=True, told=cmgr.now)))
+    is_ended(cmgr, "web.service", runtime="systemd")
 
 
 def comes_back(cmgr: Cmgr) -> bool:
@@ -59,13 +56,11 @@ def test_a_part_comes_back_that_has_yet_to_show_that_it_stays_up() -> None:
 
 
 def test_so_does_one_of_a_project() -> None:
-    llm, web = (container(name, n, composed=Composed("ai", name, 1, ())) for n, name in ((0, "llm"), (4, "web")))
-    cmgr = Cmgr(llm, web, policy=SINGLE, settle=30)
+    cmgr = Cmgr(service("llm", 0), service("web", 4), policy=SINGLE, settle=30)
     for _ in range(2):
         cmgr.fault(0)
         cmgr.run(StopContainer)
-        end = Exit(143, cmgr.now, asked=True, told=cmgr.now)
-        cmgr.sees(replace(cmgr.truth[key("web")], running=False, exit=end))
+        is_ended(cmgr, "web")
         assert cmgr.held() == ["llm", "web"]
         cmgr.run()
     cmgr.wait(70)
